@@ -1,0 +1,1 @@
+"""Python source as data: canonical form, tokens and the sizes of a program. Nothing is executed."""
