@@ -61,6 +61,7 @@ class Workplace:
     """Where a stage may leave things, and what the engine tells it."""
 
     cache: Path  # the stage's own folder; survives runs; may be deleted at any time
+    shared: Path  # files named by their digest that later stages need: licence texts, packages
     data: Path  # the project's data/ folder
     minimum_sandbox: str = "process"
     tell: Callable[[str], None] = lambda text: None  # one line for the person watching
@@ -97,7 +98,7 @@ class MapStage:
 class History:
     """What the stages before have decided; for the stage that writes the release."""
 
-    funnel: Sequence[Mapping[str, Any]]
+    stages: Sequence[Mapping[str, Any]]  # per stage: its address and its counts
     removed: pa.Table
     failed: pa.Table
     recipe: Mapping[str, Any]
@@ -116,7 +117,7 @@ class TableStage:
     work: Callable[[Sequence[Row], Any, Workplace], list[Outcome]]
     key: str = "problem_id"
     identity: Callable[[Any, Path], Mapping[str, str]] = field(default=lambda settings, data: {})
-    publish: Callable[[pa.Table, History, Any, Path], None] | None = None
+    publish: Callable[[pa.Table, History, Any, Workplace, Path], None] | None = None
     """For the last stage only: writes the release's files into an empty folder."""
 
 

@@ -17,8 +17,15 @@ WHO = [
 ]
 
 EVIDENCE = [
-    column("matched_id", text, "what it matched: a kept problem_id or benchmark/level/id", nullable=True),
-    column("metric", text, "l2, jaccard, seconds, … : the unit of value and threshold", nullable=True),
+    column(
+        "matched_id",
+        text,
+        "what it matched: a kept problem_id or benchmark/level/id",
+        nullable=True,
+    ),
+    column(
+        "metric", text, "l2, jaccard, seconds, … : the unit of value and threshold", nullable=True
+    ),
     column("value", real, "what was measured", nullable=True),
     column("threshold", real, "what it was compared with", nullable=True),
     column("policy", integer, "version of the stage's rules that decided"),

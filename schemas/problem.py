@@ -51,13 +51,17 @@ FACTS = [
     column("graph_sha256", text, "traced computation without shapes: ops and edges, ordered"),
     column("parameters", integer, "number of parameter elements", unit="elements"),
     column("flops", integer, "floating-point operations of one forward", unit="flop"),
+    column("flops_matrix", integer, "of these, in matrix products and the like", unit="flop"),
     column("bytes_fused", integer, "inputs, parameters and outputs once each", unit="byte"),
     column("bytes_unfused", integer, "what all ops read and write one by one", unit="byte"),
     column("working_set", integer, "peak live tensors, estimated", unit="byte"),
     column("outputs", list_of(shape=integers, dtype=text), "output tensors in order"),
+    column("dtypes", texts, "types of all tensors of one forward, sorted"),
     column("output_scale", real, "root mean square of the first floating output"),
     column("atol", real, "absolute tolerance to compare a kernel with, in units of the output"),
     column("rtol", real, "relative tolerance to compare a kernel with"),
+    column("atol_bf16", real, "the same in bfloat16, if it runs in it", nullable=True),
+    column("rtol_bf16", real, "the same in bfloat16, if it runs in it", nullable=True),
     column("flags", texts, "what a gate noted without rejecting"),
 ]
 
@@ -68,6 +72,24 @@ EVIDENCE = [
     column("l2_problem", text, "nearest benchmark problem by embedding: benchmark/level/id"),
     column("jaccard", real, "token-set Jaccard with the nearest benchmark problem, 0 to 1"),
     column("jaccard_problem", text, "nearest benchmark problem by tokens"),
+    column(
+        "same_canonical_problem",
+        text,
+        "a benchmark problem with the same canonical form, where the recipe keeps such rows",
+        nullable=True,
+    ),
+    column(
+        "same_shape_blind_problem",
+        text,
+        "one with the same shape-blind form, where the recipe keeps such rows",
+        nullable=True,
+    ),
+    column(
+        "same_graph_problem",
+        text,
+        "one with the same traced computation, where the recipe keeps such rows",
+        nullable=True,
+    ),
     column("same_ops_problem", text, "a benchmark problem with the same set of ops", nullable=True),
     column("near_miss", flag, "within 0.05 of a removal threshold"),
 ]
@@ -112,6 +134,4 @@ DECONTAMINATED = table(IDENTITY, ORIGIN, COPIES, FACTS, EVIDENCE)
 LABELLED = table(IDENTITY, ORIGIN, COPIES, FACTS, EVIDENCE, DIFFICULTY)
 SHAPED = table(IDENTITY, ORIGIN, COPIES, FACTS, EVIDENCE, DIFFICULTY, SHAPES)
 MEASURED = table(IDENTITY, ORIGIN, COPIES, FACTS, EVIDENCE, DIFFICULTY, SHAPES, BASELINES)
-RELEASED = table(
-    IDENTITY, ORIGIN, COPIES, FACTS, EVIDENCE, DIFFICULTY, SHAPES, BASELINES, SPLIT
-)
+RELEASED = table(IDENTITY, ORIGIN, COPIES, FACTS, EVIDENCE, DIFFICULTY, SHAPES, BASELINES, SPLIT)

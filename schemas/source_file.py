@@ -17,6 +17,7 @@ SOURCE_FILE = table(
     [column("file_id", text, "digest of origin, version, path and content: the row's identity")],
     ORIGIN,
     [
+        column("package_sha256", text, "digest of all files of the source: names its shared copy"),
         column("text", text, "the file, decoded as Python itself would decode it"),
         column("modules", integer, "classes whose bases look like nn.Module", unit="classes"),
     ],

@@ -15,7 +15,7 @@ def apply_sizes(code: str, sizes: Mapping[str, int]) -> str:
     Raises:
         KeyError: the program has no size of that name.
     """
-    lines = code.splitlines(keepends=True)
+    lines = code.split("\n")  # as ast counts them; str.splitlines would also split at form feeds
     found = {name: node for node, name, _ in _assignments(code)}
     for name, value in sizes.items():
         node = found[name].value
@@ -23,7 +23,7 @@ def apply_sizes(code: str, sizes: Mapping[str, int]) -> str:
         assert node.end_col_offset is not None
         changed = line[: node.col_offset] + str(int(value)).encode() + line[node.end_col_offset :]
         lines[node.lineno - 1] = changed.decode()
-    return "".join(lines)
+    return "\n".join(lines)
 
 
 def _assignments(code: str) -> list[tuple[ast.Assign, str, int]]:

@@ -1,0 +1,87 @@
+"""One batch of a map stage: what a worker does, here or on another machine.
+
+A worker and the driver share only the store's folder. The task that travels is small: which stage,
+which rows of which table; the outcomes go straight into the stage's memo.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.files import read_table
+from pipeline.identity import row_key
+from pipeline.memo import Memo
+from pipeline.stage import Failed, Kept, MapStage, Outcome, Row, Workplace
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A task: rows `indices` of the table `rows`, to be done by `stage`."""
+
+    stage: MapStage
+    settings: Any
+    workplace: Workplace
+    rows: Path  # Parquet file that holds exactly the columns the stage reads
+    indices: tuple[int, ...]
+    memo: Memo
+
+
+@dataclass(frozen=True)
+class BatchDone:
+    """What comes back: the name of the memo's part and the counts for the progress bar."""
+
+    part: str
+    rows: int
+    kept: int
+    failed: int
+
+
+def run_batch(batch: Batch) -> BatchDone:
+    """Does a batch and stores its outcomes."""
+    table = _table(batch.rows, batch.rows.stat().st_mtime_ns)
+    rows = table.take(pa.array(batch.indices, pa.int64())).to_pylist()
+    outcomes = checked(batch.stage, rows, batch.stage.work(rows, batch.settings, batch.workplace))
+    return remember(batch, rows, outcomes)
+
+
+def give_up(batch: Batch, detail: str) -> BatchDone:
+    """Rows that nobody could do: each kills the worker that touches it."""
+    table = _table(batch.rows, batch.rows.stat().st_mtime_ns)
+    rows = table.take(pa.array(batch.indices, pa.int64())).to_pylist()
+    return remember(batch, rows, [[Failed("worker_died", detail)] for _ in rows])
+
+
+def remember(batch: Batch, rows: Sequence[Row], outcomes: Sequence[Sequence[Outcome]]) -> BatchDone:
+    keyed = [
+        (row_key(row, batch.stage.reads), units) for row, units in zip(rows, outcomes, strict=True)
+    ]
+    part = batch.memo.add(keyed)
+    units = [unit for row in outcomes for unit in row]
+    return BatchDone(
+        part=part.name,
+        rows=len(rows),
+        kept=sum(isinstance(unit, Kept) for unit in units),
+        failed=sum(isinstance(unit, Failed) for unit in units),
+    )
+
+
+def checked(
+    stage: MapStage, rows: Sequence[Row], outcomes: Sequence[Sequence[Outcome]]
+) -> Sequence[Sequence[Outcome]]:
+    """First law: every row has an outcome, and only a stage that expands gives several."""
+    if len(outcomes) != len(rows):
+        raise AssertionError(f"{stage.name}: {len(rows)} rows in, {len(outcomes)} answers out")
+    for row, units in zip(rows, outcomes, strict=True):
+        if not units or (len(units) > 1 and not stage.expands):
+            raise AssertionError(f"{stage.name}: {len(units)} outcomes for {row[stage.key]}")
+    return outcomes
+
+
+@functools.lru_cache(maxsize=2)
+def _table(path: Path, written_at: int) -> pa.Table:
+    """A worker keeps the table it works on; `written_at` tells a new table of the same name."""
+    return read_table(path)

@@ -1,0 +1,145 @@
+"""Where batches run: in this process, on a local Dask cluster, or on a scheduler's address.
+
+The result is the same wherever they run; only the order of arrival differs, and nothing depends
+on it.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from pipeline.batch import Batch, BatchDone, give_up, run_batch
+from pipeline.errors import UsageError
+
+TRIES = 3  # a row whose batch kills its worker this often is given up as failed
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+
+class Cluster(Protocol):
+    """Does batches, in any order."""
+
+    def run(self, batches: Sequence[Batch]) -> Iterator[BatchDone]: ...
+
+    def close(self) -> None: ...
+
+
+class InProcess:
+    """`--workers 0`: one batch after another, in this process; for debugging."""
+
+    def run(self, batches: Sequence[Batch]) -> Iterator[BatchDone]:
+        for batch in batches:
+            yield run_batch(batch)
+
+    def close(self) -> None:
+        pass
+
+
+class OnDask:
+    """A Dask cluster: our own worker processes, or those behind a scheduler's address.
+
+    Started at the first batch, so that a run with nothing to do starts nothing.
+    """
+
+    def __init__(self, workers: int, address: str | None, memory: str) -> None:
+        self._workers, self._address, self._memory = workers, address, memory
+        self._client: Any = None
+        self._local: Any = None
+
+    def run(self, batches: Sequence[Batch]) -> Iterator[BatchDone]:
+        if not batches:
+            return
+        client = self._connected()
+        waiting = list(reversed(batches))
+        # Two a worker, so that none waits for the driver; fewer where the stage asks for quiet.
+        wide = batches[0].stage.workers or 2 * self._width()
+        running: dict[Any, Batch] = {}
+        while waiting or running:
+            while waiting and len(running) < wide:
+                batch = waiting.pop()
+                running[client.submit(run_batch, batch, pure=False, retries=0)] = batch
+            for future in _first_done(running):
+                batch = running.pop(future)
+                result = _result(future)
+                if isinstance(result, BatchDone):
+                    yield result
+                elif len(batch.indices) > 1:
+                    # One of these rows kills workers: do them one by one to find it.
+                    waiting += [replace(batch, indices=(index,)) for index in batch.indices]
+                else:
+                    yield give_up(batch, f"the worker died {TRIES} times on this row")
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):  # a dead scheduler must not hide the real error
+            if self._client is not None:
+                self._client.close(timeout=5)
+            if self._local is not None:
+                self._local.close(timeout=10)
+        self._client = self._local = None
+
+    def _width(self) -> int:
+        return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+
+    def _connected(self) -> Any:
+        if self._client is not None:
+            return self._client
+        import dask
+        from distributed import Client, LocalCluster
+
+        dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": TRIES - 1,
+                "distributed.logging.distributed": "error",
+                "distributed.nanny.pre-spawn-environ": ONE_THREAD,
+                "distributed.comm.timeouts.connect": "30s",
+                "distributed.scheduler.worker-saturation": 1.0,
+            }
+        )
+        if self._address:
+            try:
+                self._client = Client(self._address, timeout=15)
+            except (OSError, TimeoutError) as error:
+                raise UsageError(f"no Dask scheduler answers at {self._address}") from error
+            return self._client
+        self._local = LocalCluster(
+            n_workers=self._workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=self._memory,
+            silence_logs=50,
+        )
+        self._client = Client(self._local)
+        return self._client
+
+
+@contextlib.contextmanager
+def open_cluster(workers: int | None, address: str | None, memory: str) -> Iterator[Cluster]:
+    """The cluster that a run asks for; one worker a core unless told otherwise."""
+    cluster: Cluster
+    if address is None and workers == 0:
+        cluster = InProcess()
+    else:
+        cluster = OnDask(workers or os.cpu_count() or 1, address, memory)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _first_done(running: dict[Any, Batch]) -> Iterable[Any]:
+    from distributed import wait
+
+    return list(wait(list(running), return_when="FIRST_COMPLETED").done)
+
+
+def _result(future: Any) -> BatchDone | None:
+    """The batch's result; None if its worker died again and again; else raises what it raised."""
+    from distributed.scheduler import KilledWorker
+
+    try:
+        done: BatchDone = future.result()
+    except KilledWorker:
+        return None
+    return done

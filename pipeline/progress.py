@@ -1,0 +1,90 @@
+"""What a person sees while a run goes on: bars on a terminal, plain lines without one."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+QUIET_S = 15  # seconds between plain lines where there is no terminal
+
+
+class Bar:
+    """One stage's progress."""
+
+    def __init__(self, console: Console, progress: Progress | None, name: str, total: int) -> None:
+        self._console, self._progress, self._name = console, progress, name
+        self._total, self._done, self._kept, self._failed = total, 0, 0, 0
+        self._spoke = time.monotonic()
+        self._task = progress.add_task(name, total=total, note="") if progress else None
+
+    def advance(self, rows: int, kept: int, failed: int) -> None:
+        self._done, self._kept, self._failed = (
+            self._done + rows,
+            self._kept + kept,
+            self._failed + failed,
+        )
+        note = f"{self._kept:,} kept" + (f", {self._failed:,} failed" if self._failed else "")
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, advance=rows, note=note)
+        elif time.monotonic() - self._spoke > QUIET_S:
+            self._spoke = time.monotonic()
+            self._console.print(f"{self._name}: {self._done:,} of {self._total:,}, {note}")
+
+
+class Watch:
+    """The console of a run."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+
+    def tell(self, text: str) -> None:
+        self.console.print(text, highlight=False)
+
+    @contextmanager
+    def bar(self, name: str, doing: str, total: int) -> Iterator[Bar]:
+        if not self.console.is_terminal:
+            self.tell(f"{name}: {doing}, {total:,} rows")
+            yield Bar(self.console, None, name, total)
+            return
+        with Progress(
+            SpinnerColumn(),
+            TextColumn("[bold]{task.description:<14}"),
+            TextColumn(doing),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+        ) as progress:
+            yield Bar(self.console, progress, name, total)
+
+
+def funnel_table(funnel: Sequence[Mapping[str, Any]]) -> Table:
+    """stage: in / kept / removed / failed / seconds."""
+    table = Table(title=None, pad_edge=False)
+    table.add_column("stage")
+    for name in ("in", "kept", "removed", "failed", "new rows", "seconds"):
+        table.add_column(name, justify="right")
+    for line in funnel:
+        table.add_row(
+            str(line["stage"]),
+            *(f"{line[name]:,}" for name in ("in", "kept", "removed")),
+            f"[red]{line['failed']:,}[/red]" if line["failed"] else "0",
+            "unchanged" if line["unchanged"] else f"{line['new']:,}",
+            f"{line['seconds']:.1f}",
+        )
+    return table

@@ -1,0 +1,149 @@
+"""Where results live: one folder a stage, each result addressed by what decides it.
+
+    out/
+      store/<stage>/result/     kept.parquet removed.parquet failed.parquet manifest.json
+      store/<stage>/memo-<id>/  the memory of a map stage (pipeline/memo.py)
+      store/<stage>/cache/      the stage's own folder: downloads, vectors, answers
+      releases/  latest  runs/  lock
+
+The manifest is written last and is the only sign that a result is complete.
+"""
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from filelock import FileLock, Timeout
+
+from pipeline.errors import StoreBusy, StoreError
+from pipeline.files import read_json, read_table, sweep, whole_folder, write_json, write_table
+from pipeline.identity import file_digest, short
+from pipeline.stage import Stage
+
+LAYOUT = 1  # bump when the store's layout changes; an older kernelset refuses a newer store
+TABLES = ("kept", "removed", "failed")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished stage: its tables, and the manifest that vouches for them."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """Identity of the rows that go on."""
+        return str(self.manifest["files"]["kept.parquet"])
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """Counts by outcome: in, kept, removed, failed."""
+        return dict(self.manifest["rows"])
+
+    @property
+    def kept_path(self) -> Path:
+        return self.folder / "kept.parquet"
+
+    def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        return read_table(self.folder / f"{name}.parquet", columns)
+
+
+class Store:
+    """The folder `out/`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+
+    def stage_folder(self, stage: str) -> Path:
+        return self.root / "store" / stage
+
+    def cache(self, stage: str) -> Path:
+        return self.stage_folder(stage) / "cache"
+
+    def memo(self, stage: Stage, settings: Any, identity: Mapping[str, str]) -> Path:
+        """The memo of a stage under what decides a row's outcome beside the row itself."""
+        name = short([stage.name, stage.version, settings, identity, stage.gives.names])
+        return self.stage_folder(stage.name) / f"memo-{name}"
+
+    def result(self, stage: str) -> Result | None:
+        """The stage's finished result, whole and undamaged; None if there is none."""
+        folder = self.stage_folder(stage) / "result"
+        if not (folder / "manifest.json").exists():
+            return None
+        try:
+            manifest = read_json(folder / "manifest.json")
+            intact = all(
+                file_digest(folder / name) == wanted for name, wanted in manifest["files"].items()
+            )
+        except (OSError, StoreError, KeyError, TypeError):
+            return None
+        return Result(folder, manifest) if intact else None
+
+    def save(
+        self, stage: Stage, address: Mapping[str, Any], tables: Mapping[str, pa.Table], units: int
+    ) -> Result:
+        """Writes a stage's result whole, in place of the one before."""
+        folder = self.stage_folder(stage.name) / "result"
+        counts = {name: tables[name].num_rows for name in TABLES}
+        if units != sum(counts.values()):
+            raise AssertionError(f"{stage.name}: {units} rows in, {counts} out: a row was lost")
+        with whole_folder(folder) as partial:
+            for name in TABLES:
+                write_table(tables[name], partial / f"{name}.parquet")
+            manifest = {
+                "address": address,
+                "rows": {"in": units, **counts},
+                "files": {
+                    f"{name}.parquet": file_digest(partial / f"{name}.parquet") for name in TABLES
+                },
+            }
+            write_json(manifest, partial / "manifest.json")
+        return Result(folder, manifest)
+
+    def prepare(self) -> None:
+        """Makes the folder, sweeps what a killed run left, refuses a newer layout."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self.root}: can't be made ({error.strerror})") from error
+        mark = self.root / "layout.json"
+        if mark.exists():
+            layout = read_json(mark).get("layout")
+            if layout != LAYOUT:
+                raise StoreError(
+                    f"{self.root}: made by another kernelset (layout {layout}, this is {LAYOUT}); "
+                    "use another --out or delete it"
+                )
+        else:
+            write_json({"layout": LAYOUT}, mark)
+        sweep(self.root)
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Only one run at a time. The lock dies with its process, so none is ever stale.
+
+        Raises:
+            StoreBusy: says who holds it.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        lock, owner = FileLock(self.root / "lock"), self.root / "lock.json"
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            who = json.loads(owner.read_text()) if owner.exists() else {}
+            raise StoreBusy(
+                f"{self.root} is in use by process {who.get('pid', '?')} on {who.get('host', '?')}"
+            ) from None
+        try:
+            write_json({"pid": os.getpid(), "host": socket.gethostname()}, owner)
+            yield
+        finally:
+            owner.unlink(missing_ok=True)
+            lock.release()

@@ -1,0 +1,75 @@
+"""The work of the decontaminate stage: features of a row, the nearest problems, a verdict."""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
+from stages.decontaminate.control import check_control
+from stages.decontaminate.embedders import Embedder, EmbeddingFailed, open_embedder
+from stages.decontaminate.features import features_of, fingerprinted
+from stages.decontaminate.fingerprints import check_provenance, fingerprint_path, read_provenance
+from stages.decontaminate.index import BenchmarkIndex
+from stages.decontaminate.settings import DecontaminateSettings
+from stages.decontaminate.verdict import verdict
+
+
+def decontaminate(
+    rows: Sequence[Row], settings: DecontaminateSettings, workplace: Workplace
+) -> list[list[Outcome]]:
+    """One outcome per row; each row is compared alone, so the batch is no matter."""
+    embedder = open_embedder(settings, workplace.cache)
+    index = _checked_index(settings, workplace)
+    return [[_outcome(row, embedder, index, settings)] for row in rows]
+
+
+def _outcome(
+    row: Row, embedder: Embedder, index: BenchmarkIndex, settings: DecontaminateSettings
+) -> Outcome:
+    code = row["code"]
+    if not code or not code.strip():
+        return Failed("empty_code", "there is no text to compare")
+    try:
+        features = features_of(
+            code,
+            embedder,
+            problem_id=row.get("problem_id"),
+            graph_sha256=row.get("graph_sha256") or "",
+            ops=frozenset(item["op"] for item in row.get("ops") or ()),
+        )
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as trouble:
+        return Failed("unreadable_code", f"{type(trouble).__name__}: {trouble}")
+    except EmbeddingFailed as trouble:
+        return Failed("no_embedding", str(trouble))
+    found = verdict(index.nearest(features), settings)
+    if isinstance(found, Kept):
+        return Kept({"embedder": embedder.identity, **found.columns})
+    return found
+
+
+def _checked_index(settings: DecontaminateSettings, workplace: Workplace) -> BenchmarkIndex:
+    stamps = tuple(
+        (path, path.stat().st_mtime_ns if path.exists() else 0)
+        for path in (fingerprint_path(workplace.data, name) for name in settings.benchmarks)
+    )
+    return _open_index(settings, workplace.cache, stamps)
+
+
+@functools.lru_cache(maxsize=4)
+def _open_index(
+    settings: DecontaminateSettings, cache: Path, stamps: tuple[tuple[Path, int], ...]
+) -> BenchmarkIndex:
+    """The index over the recipe's benchmarks, after it has proved that it catches planted copies.
+
+    Once per process: the files' times are part of the key only so that a new file is noticed.
+    """
+    embedder = open_embedder(settings, cache)
+    problems = {}
+    for path, _ in stamps:
+        made = read_provenance(path)
+        check_provenance(made, path, embedder.identity)
+        problems |= fingerprinted(pq.read_table(path), embedder.identity)
+        check_control(made, path, problems, embedder, settings)
+    return BenchmarkIndex(problems)

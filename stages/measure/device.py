@@ -1,0 +1,153 @@
+"""The two real machines behind `protocol.Device`: this CPU, and a CUDA GPU."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import nvml
+
+FLUSH_LEAST_BYTES = 256 * 2**20
+"""Twice the greatest L2 in use (GB200: 126 MiB) and what Triton's do_bench takes."""
+
+
+def compilations() -> int:
+    """Frames that dynamo has compiled or tried to compile in this process."""
+    # Looked up, not imported: eager readings must not load dynamo.
+    import sys
+
+    utils = sys.modules.get("torch._dynamo.utils")
+    return int(utils.counters["frames"]["total"]) if utils else 0
+
+
+class CpuDevice:
+    """This machine's CPU, by the clock on the wall, one thread."""
+
+    kind = "cpu"
+    torch_device = "cpu"
+
+    def __init__(self, flush_bytes: int = 0) -> None:
+        """Takes the buffer to flush with; 0 leaves the caches warm, and the record says so."""
+        self.name = cpu_name()
+        self.flush_bytes = flush_bytes
+        self._buffer = torch.empty(flush_bytes // 8, dtype=torch.int64) if flush_bytes else None
+
+    def flush(self) -> None:
+        if self._buffer is not None:
+            self._buffer.zero_()
+
+    def mark(self) -> int:
+        return time.perf_counter_ns()
+
+    def settle(self) -> None:
+        """Every call on a CPU is done when it returns."""
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        return (end - start) / 1e6
+
+    def disturbances(self) -> dict[str, int]:
+        return {"recompile": compilations()}
+
+    def troubles(self) -> list[str]:
+        return []
+
+    def reset_peak(self) -> None:
+        """The CPU's allocator keeps no peak."""
+
+    def peak_bytes(self) -> int | None:
+        return None
+
+    def environment(self) -> dict[str, Any]:
+        return {
+            **_software(),
+            "threads": torch.get_num_threads(),
+            "clock": "perf_counter, wall",
+            "flush_bytes": self.flush_bytes,
+            "cores": os.cpu_count(),
+        }
+
+
+class CudaDevice:
+    """The current CUDA device, by events on its stream."""
+
+    kind = "cuda"
+    torch_device = "cuda"
+
+    def __init__(self) -> None:
+        properties = torch.cuda.get_device_properties(0)
+        self.name = properties.name
+        self.uuid = str(properties.uuid)
+        self.flush_bytes = max(FLUSH_LEAST_BYTES, 2 * properties.L2_cache_size)
+        self._properties = properties
+        self._buffer = torch.empty(self.flush_bytes // 4, dtype=torch.int32, device="cuda")
+        self._watch = nvml.watch(self.uuid)
+
+    def flush(self) -> None:
+        # Writing all of it evicts the L2 and gives the host a head start on the launch.
+        self._buffer.zero_()
+
+    def mark(self) -> torch.cuda.Event:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def settle(self) -> None:
+        torch.cuda.synchronize()
+
+    def elapsed_ms(self, start: torch.cuda.Event, end: torch.cuda.Event) -> float:
+        return float(start.elapsed_time(end))
+
+    def disturbances(self) -> dict[str, int]:
+        statistics = torch.cuda.memory_stats()
+        return {
+            "recompile": compilations(),
+            "new_memory": int(statistics.get("num_device_alloc", 0)),
+        }
+
+    def troubles(self) -> list[str]:
+        return self._watch.troubles()
+
+    def reset_peak(self) -> None:
+        torch.cuda.reset_peak_memory_stats()
+
+    def peak_bytes(self) -> int | None:
+        return int(torch.cuda.max_memory_allocated())
+
+    def environment(self) -> dict[str, Any]:
+        return {
+            **_software(),
+            "uuid": self.uuid,
+            "compute_capability": f"{self._properties.major}.{self._properties.minor}",
+            "multiprocessors": self._properties.multi_processor_count,
+            "l2_bytes": self._properties.L2_cache_size,
+            "memory_bytes": self._properties.total_memory,
+            "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version(),
+            "clock": "CUDA events",
+            "flush_bytes": self.flush_bytes,
+            **self._watch.facts(),
+        }
+
+
+def cpu_name() -> str:
+    """The CPU's own name, as Linux gives it."""
+    path = Path("/proc/cpuinfo")
+    if path.exists():
+        for line in path.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _software() -> dict[str, Any]:
+    return {
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "host_cpu": cpu_name(),
+    }

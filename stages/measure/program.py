@@ -1,0 +1,146 @@
+"""From a program's text to a model and inputs on a device."""
+
+from __future__ import annotations
+
+import linecache
+import random
+import sys
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+SEED = 42
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass
+class Loaded:
+    """A model and its inputs, ready to be called."""
+
+    model: torch.nn.Module
+    inputs: list[Any]
+    inputs_made_on: str
+
+    def fresh(self) -> list[Any]:
+        """Clones of the inputs that share nothing with them."""
+        return [_clone(value) for value in self.inputs]
+
+
+def load(code: str, device: str, dtype: str) -> Loaded:
+    """Executes the program and moves its model to the device.
+
+    The model is built on the CPU, as its author's users do; inputs are drawn on the device, where
+    the same distribution costs microseconds. A program that can't do that (it names the CPU, goes
+    through numpy) gets its inputs from the CPU. Only floating-point values change their dtype.
+    """
+    module = _execute(code)
+    seed()
+    model = module.Model(*module.get_init_inputs())
+    model = model.eval().to(device=device, dtype=DTYPES[dtype])
+    inputs, made_on = _inputs(module, device)
+    moved = [_move(value, device, DTYPES[dtype]) for value in inputs]
+    return Loaded(model, moved, made_on)
+
+
+def seed() -> None:
+    random.seed(SEED)
+    torch.manual_seed(SEED)
+
+
+def tensors(output: Any) -> list[torch.Tensor]:
+    """All tensors of an output, in order; other values don't count."""
+    return [leaf for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor)]
+
+
+def copied(output: Any) -> list[torch.Tensor]:
+    """The output's tensors as they are now."""
+    return [tensor.detach().clone() for tensor in tensors(output)]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far two outputs may lie apart: atol + rtol * |expected|, element by element."""
+
+    atol: float
+    rtol: float
+
+    def distance(self, got: Any, expected: Sequence[torch.Tensor]) -> float:
+        """Greatest |difference| in units of what is allowed; above 1 they differ."""
+        mine = tensors(got)
+        if [t.shape for t in mine] != [t.shape for t in expected]:
+            return float("inf")
+        worst = 0.0
+        for a, b in zip(mine, expected, strict=True):
+            if a.numel() == 0:
+                continue
+            if not (a.is_floating_point() or a.is_complex()):
+                worst = max(worst, 0.0 if torch.equal(a, b) else float("inf"))
+                continue
+            same = (a == b) | (torch.isnan(a) & torch.isnan(b))  # infinities of one sign are equal
+            allowed = self.atol + self.rtol * b.abs().float()
+            units = torch.where(same, 0.0, (a - b).abs().float() / allowed)
+            worst = max(worst, float(torch.nan_to_num(units, nan=float("inf")).max()))
+        return worst
+
+
+def tolerance(dtype: str, atol: float | None, rtol: float | None, scale: float) -> Tolerance:
+    """The row's tolerance in fp32; in 16 bits at least what the format itself can hold.
+
+    Args:
+        dtype: the dtype measured.
+        atol: the row's, or None to derive it from `scale`.
+        rtol: the row's, or None.
+        scale: root mean square of the expected output.
+    """
+    least = {"float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-3}[dtype]
+    return Tolerance(max(atol or 0.0, least * scale, 1e-12), max(rtol or 0.0, least))
+
+
+def scale_of(outputs: Sequence[torch.Tensor]) -> float:
+    """Root mean square of the first floating output; 1 where there is none."""
+    for tensor in outputs:
+        if tensor.is_floating_point() and tensor.numel():
+            value = float(tensor.float().square().mean().sqrt())
+            return value if value == value else 1.0
+    return 1.0
+
+
+def _execute(code: str) -> types.ModuleType:
+    name = "measured_program"
+    module = types.ModuleType(name)
+    module.__file__ = f"<{name}>"
+    sys.modules[name] = module  # dataclasses look their module up
+    linecache.cache[module.__file__] = (len(code), None, code.splitlines(True), module.__file__)
+    exec(compile(code, module.__file__, "exec"), module.__dict__)
+    return module
+
+
+def _inputs(module: types.ModuleType, device: str) -> tuple[list[Any], str]:
+    if device != "cpu":
+        try:
+            seed()
+            with torch.device(device):
+                return list(module.get_inputs()), device
+        except (RuntimeError, TypeError, ValueError, NotImplementedError):
+            torch.cuda.synchronize()  # raises again if the device itself is lost
+    seed()
+    return list(module.get_inputs()), "cpu"
+
+
+def _move(value: Any, device: str, dtype: torch.dtype) -> Any:
+    def one(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        return leaf.to(device=device, dtype=dtype if leaf.is_floating_point() else leaf.dtype)
+
+    return pytree.tree_map(one, value)
+
+
+def _clone(value: Any) -> Any:
+    return pytree.tree_map(
+        lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf, value
+    )

@@ -1,0 +1,20 @@
+"""All gates, in the order in which they are asked: the first rejection decides."""
+
+from stages.validate.gates import behaviour, dependence, tolerance, work
+from stages.validate.gates.source import check_source
+from stages.validate.gates.verdict import Flag, Gate, Reject, Seen, Verdict
+
+GATES: tuple[Gate, ...] = (
+    *behaviour.GATES,
+    work.GATES[0],
+    *dependence.GATES,
+    *tolerance.GATES,
+    *work.GATES[1:],
+)
+
+__all__ = ["GATES", "Flag", "Gate", "Reject", "Seen", "Verdict", "check_source", "verdicts"]
+
+
+def verdicts(seen: Seen) -> list[Verdict]:
+    """What all gates say, in order."""
+    return [verdict for gate in GATES for verdict in gate.check(seen)]

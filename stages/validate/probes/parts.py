@@ -1,0 +1,144 @@
+"""Changes one thing inside the computation and looks whether the result moves."""
+
+from typing import Any
+
+import torch
+from probes import differ
+from probes.runs import Subject
+
+from pipeline.tracing import ops
+from pipeline.tracing.tape import Call, Tape, play
+
+MOST = 64  # operations, and parameters, that are looked at; evenly spread above that
+CALM = 1e-6  # a relative movement below this is rounding: the change was absorbed
+
+Seen = dict[str, Any]
+
+
+def parameters(subject: Subject, tapes: list[Tape]) -> Seen:
+    """Parameters that no output depends on, and those whose change is lost in rounding."""
+    names = [name for name, _ in subject.model.named_parameters()]
+    unread, still, absorbed = [], [], []
+    for name in names:
+        holding = [(tape, index) for tape in tapes if (index := _leaf(tape, name)) is not None]
+        if not holding:
+            unread.append(name)
+    for name in _spread([name for name in names if name not in unread]):
+        effect = 0.0
+        for tape in tapes:
+            index = _leaf(tape, name)
+            if index is not None and effect <= CALM:
+                effect = max(effect, _effect(tape, {index: shaken}))
+        if effect <= CALM:
+            (absorbed if effect > 0 else still).append(name)
+    return {
+        "parameters_unread": unread,
+        "parameters_still": still,
+        "parameters_absorbed": absorbed,
+        "identity_parameters": [
+            name for name, value in subject.model.named_parameters() if _is_identity(value)
+        ],
+    }
+
+
+def modules(subject: Subject, called: set[str], tapes: list[Tape]) -> Seen:
+    """Submodules of which nothing is used: never called, and no parameter or buffer read."""
+    read = {name for tape in tapes for name in tape.leaves.values() if _is_read(tape, name)}
+    unused = []
+    for path, module in subject.model.named_modules():
+        if not path or any(path.startswith(f"{known}.") for known in unused):
+            continue
+        inside = [p for p in called if p == path or p.startswith(f"{path}.")]
+        holds = [name for name in read if name.startswith(f"{path}.")]
+        if not inside and not holds and not _is_empty(module):
+            unused.append(path)
+    return {"unused_modules": unused}
+
+
+def calls(tape: Tape) -> Seen:
+    """Operations whose result does not matter, and those that could be left out."""
+    alive = tape.reached()
+    looked = [p for p, call in enumerate(tape.calls) if ops.works(call.func)]
+    dead = [p for p in looked if p not in alive]
+    absorbed, redundant = [], []
+    for position in _spread([p for p in looked if p in alive]):
+        call = tape.calls[position]
+        # An in-place result would be changed after the call, which is what is wanted as well.
+        effect = _effect(tape, dict.fromkeys(call.writes, shaken))
+        if effect == 0.0:
+            dead.append(position)
+        elif effect <= CALM:
+            absorbed.append(position)
+        elif (source := _stand_in(tape, call)) is not None:
+            left_out = play(tape, swap=(position, source))
+            if differ.apart(left_out, _outputs(tape)) <= CALM:
+                redundant.append(position)
+    return {
+        "dead_ops": [tape.calls[p].name for p in sorted(dead)],
+        "absorbed_ops": [tape.calls[p].name for p in absorbed],
+        "redundant_ops": [tape.calls[p].name for p in redundant],
+        "ops_looked_at": len(looked),
+    }
+
+
+def shaken(value: torch.Tensor) -> torch.Tensor:
+    """The value with something else in it, of the same kind and scale."""
+    if value.dtype is torch.bool:
+        return ~value
+    if not value.is_floating_point():
+        return value.flatten().roll(1).reshape(value.shape)
+    finite = torch.nan_to_num(value, nan=0.0, posinf=0.0, neginf=0.0)
+    generator = torch.Generator().manual_seed(7)
+    noise = torch.randn(value.shape, generator=generator, dtype=torch.float32).to(value.dtype)
+    return value + noise * max(differ.rms(finite), 1e-3)
+
+
+def _effect(tape: Tape, change: dict[int, Any]) -> float:
+    try:
+        return differ.apart(play(tape, change=change), _outputs(tape))
+    except (RuntimeError, IndexError):
+        return float("inf")  # it can't even be computed any more: so it matters
+
+
+def _outputs(tape: Tape) -> list[torch.Tensor]:
+    return [tape.values[index] for index in tape.outputs]
+
+
+def _stand_in(tape: Tape, call: Call) -> int | None:
+    """The argument that could stand for the result: same shape and type, of a pure call."""
+    if not tape.pure or len(call.reads) == 0 or call.name in ops.COPIES:
+        return None
+    result = tape.values[call.writes[0]]
+    first = tape.values[call.reads[0]]
+    alike = result.shape == first.shape and result.dtype == first.dtype
+    return call.reads[0] if alike else None
+
+
+def _leaf(tape: Tape, name: str) -> int | None:
+    for index, known in tape.leaves.items():
+        if known == name and any(index in call.reads for call in tape.calls):
+            return index
+    return None
+
+
+def _is_read(tape: Tape, name: str) -> bool:
+    return bool(name) and _leaf(tape, name) is not None
+
+
+def _is_empty(module: torch.nn.Module) -> bool:
+    """Containers without content, and layers that do nothing by definition."""
+    bare = not any(True for _ in module.children()) and not any(True for _ in module.parameters())
+    return isinstance(module, torch.nn.Identity) or (
+        bare and isinstance(module, torch.nn.ModuleList | torch.nn.ModuleDict | torch.nn.Sequential)
+    )
+
+
+def _is_identity(value: torch.Tensor) -> bool:
+    return value.numel() > 1 and bool(torch.all(value == value.flatten()[0]))
+
+
+def _spread(items: list[Any]) -> list[Any]:
+    """At most MOST of the items, evenly spread, first and last included."""
+    if len(items) <= MOST:
+        return items
+    return [items[round(k * (len(items) - 1) / (MOST - 1))] for k in range(MOST)]
