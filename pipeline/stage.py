@@ -90,6 +90,8 @@ class MapStage:
     """What else decides the result, e.g. the digest of a fingerprint file: (settings, data dir)."""
     start: Callable[[Any, Workplace], pa.Table] | None = None
     """For the first stage only: the rows it starts from."""
+    choosing: tuple[str, ...] = ()
+    """Settings that only choose which rows come in; a remembered row does not depend on them."""
     workers: int | None = None
     """At most this many workers, where more would disturb each other (timing)."""
 

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from pipeline.errors import StoreBusy, StoreError
 from pipeline.files import read_json, read_table, sweep, whole_folder, write_json, write_table
 from pipeline.identity import file_digest, short
-from pipeline.stage import Stage
+from pipeline.stage import MapStage, Settings, Stage
 
 LAYOUT = 1  # bump when the store's layout changes; an older kernelset refuses a newer store
 TABLES = ("kept", "removed", "failed")
@@ -67,9 +67,10 @@ class Store:
     def cache(self, stage: str) -> Path:
         return self.stage_folder(stage) / "cache"
 
-    def memo(self, stage: Stage, settings: Any, identity: Mapping[str, str]) -> Path:
+    def memo(self, stage: MapStage, settings: Settings, identity: Mapping[str, str]) -> Path:
         """The memo of a stage under what decides a row's outcome beside the row itself."""
-        name = short([stage.name, stage.version, settings, identity, stage.gives.names])
+        deciding = settings.model_dump(mode="json", exclude=set(stage.choosing))
+        name = short([stage.name, stage.version, deciding, identity, stage.gives.names])
         return self.stage_folder(stage.name) / f"memo-{name}"
 
     def result(self, stage: str) -> Result | None:

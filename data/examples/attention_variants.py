@@ -57,8 +57,9 @@ class TalkingHeadsAttention(nn.Module):
         super().__init__()
         self.h = num_heads
         self.to_qkv = nn.Linear(dim, dim * 3, bias=False)
-        self.talk_before = nn.Parameter(torch.eye(num_heads) + 0.2 * torch.randn(num_heads, num_heads))
-        self.talk_after = nn.Parameter(torch.eye(num_heads) + 0.2 * torch.randn(num_heads, num_heads))
+        noise = 0.2 * torch.randn(2, num_heads, num_heads)
+        self.talk_before = nn.Parameter(torch.eye(num_heads) + noise[0])
+        self.talk_after = nn.Parameter(torch.eye(num_heads) + noise[1])
         self.to_out = nn.Linear(dim, dim)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -126,7 +127,7 @@ class SinkGroupedQueryAttention(nn.Module):
         q = self.query(x).view(batch, seq, self.groups, -1, self.head_dim)
         k, v = self.key_value(x).view(batch, seq, 2, self.groups, self.head_dim).unbind(2)
         scores = torch.einsum("bigqd,bjgd->bgqij", q, k) * self.head_dim**-0.5
-        future = torch.triu(torch.ones_like(scores[0, 0, 0], dtype=torch.bool), diagonal=1)
+        future = torch.ones(seq, seq, dtype=torch.bool, device=x.device).triu(diagonal=1)
         scores = scores.masked_fill(future, float("-inf"))
         sink = self.sink.view(1, self.groups, -1, 1, 1).expand(batch, -1, -1, seq, 1)
         weights = torch.cat([scores, sink], dim=-1).softmax(dim=-1)[..., :-1]

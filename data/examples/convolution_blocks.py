@@ -17,7 +17,7 @@ class InvolutionLayer(nn.Module):
     x: (B, C, H, W) -> (B, C, H, W)
     """
 
-    def __init__(self, channels: int = 64, kernel_size: int = 5, groups: int = 4, reduction: int = 4):
+    def __init__(self, channels=64, kernel_size=5, groups=4, reduction=4):
         super().__init__()
         self.kernel_size = kernel_size
         self.groups = groups
@@ -99,7 +99,7 @@ class WeightStandardisedConv(nn.Conv2d):
         self.norm = nn.GroupNorm(8, out_channels)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        fan_in = self.weight[0].numel()
+        fan_in = self.weight.numel() // self.out_channels
         var, mean = torch.var_mean(self.weight, dim=(1, 2, 3), keepdim=True)
         weight = (self.weight - mean) * torch.rsqrt(var * fan_in + 1e-4)
         return F.silu(self.norm(F.conv2d(x, weight, self.bias, self.stride, self.padding)))

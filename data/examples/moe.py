@@ -73,7 +73,7 @@ class SoftSlotExperts(nn.Module):
     x: (B, N, D)
     """
 
-    def __init__(self, dim: int = 96, num_experts: int = 4, slots_per_expert: int = 4, mult: int = 2):
+    def __init__(self, dim=96, num_experts=4, slots_per_expert=4, mult=2):
         super().__init__()
         e, s = num_experts, slots_per_expert
         self.slots = nn.Parameter(torch.randn(e, s, dim))

@@ -97,7 +97,7 @@ class ProductCodebookLinear(nn.Module):
     x: (batch, num_books * width)
     """
 
-    def __init__(self, num_books: int = 16, width: int = 8, entries: int = 64, out_features: int = 96):
+    def __init__(self, num_books=16, width=8, entries=64, out_features=96):
         super().__init__()
         self.codebooks = nn.Parameter(torch.randn(num_books, entries, width) * 0.2)
         codes = torch.randint(entries, (num_books, out_features))

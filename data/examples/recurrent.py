@@ -70,7 +70,7 @@ class LeakySpikingLayer(nn.Module):
         self.leak = nn.Parameter(torch.linspace(0.6, 0.95, neurons))
 
     def forward(self, current: Tensor) -> tuple[Tensor, Tensor]:
-        potential = torch.zeros_like(current[0])
+        potential = current.new_zeros(current.shape[1:])
         spikes, trace = [], []
         for step in current:
             potential = self.leak * potential + step

@@ -17,6 +17,7 @@ class ChunkedDecayScan(nn.Module):
     ``S_t = d * S_{t-1} + k_t v_t^T,  y_t = q_t S_t``.
 
     x: (batch, seq, dim), seq a multiple of chunk
+    Returns the output, of the same shape, and the state after the last token.
     """
 
     def __init__(self, dim: int = 128, num_heads: int = 4, chunk: int = 16):
@@ -29,7 +30,7 @@ class ChunkedDecayScan(nn.Module):
         decay = 1 - torch.exp2(-torch.arange(3, 3 + num_heads).float())
         self.log_decay = nn.Parameter(decay.log())
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         b, n, d = x.shape
         assert n % self.chunk == 0, f"length {n} is no multiple of {self.chunk}"
         q, k, v = self.qkv(x).view(b, n // self.chunk, self.chunk, 3, self.num_heads, -1).unbind(3)
@@ -46,13 +47,13 @@ class ChunkedDecayScan(nn.Module):
         updates = torch.einsum("bcjhe,jh,bcjhf->bchef", k, to_end, v)
         from_start = torch.exp(log_decay * (t + 1)[:, None])
         whole = torch.exp(log_decay * self.chunk)[:, None, None]
-        state = torch.zeros_like(updates[:, 0])
+        state = x.new_zeros(b, *updates.shape[2:])
         carried = []
         for update in updates.unbind(1):
             carried.append(state)
             state = whole * state + update
         y = y + torch.einsum("bcihe,ih,bchef->bcihf", q, from_start, torch.stack(carried, 1))
-        return self.out(y.reshape(b, n, d) * F.silu(self.gate(x)))
+        return self.out(y.reshape(b, n, d) * F.silu(self.gate(x))), state
 
 
 class DiagonalStateSpaceFilter(nn.Module):
@@ -66,7 +67,8 @@ class DiagonalStateSpaceFilter(nn.Module):
         rate = torch.linspace(math.log(0.01), math.log(0.2), channels)
         self.log_step = nn.Parameter(rate)
         self.log_damping = nn.Parameter(torch.full((channels, state_size), math.log(0.5)))
-        self.frequency = nn.Parameter(math.pi * torch.arange(state_size).float().repeat(channels, 1))
+        harmonics = math.pi * torch.arange(state_size).float()
+        self.frequency = nn.Parameter(harmonics.repeat(channels, 1))
         self.read_out = nn.Parameter(torch.randn(channels, state_size, 2) / state_size**0.5)
         self.direct = nn.Parameter(torch.linspace(0.5, 1.0, channels))
 
@@ -80,8 +82,9 @@ class DiagonalStateSpaceFilter(nn.Module):
 
     def forward(self, u: Tensor) -> Tensor:
         length = u.shape[-1]
-        spectrum = torch.fft.rfft(u, n=2 * length) * torch.fft.rfft(self.kernel(length), n=2 * length)
-        return torch.fft.irfft(spectrum, n=2 * length)[..., :length] + self.direct[:, None] * u
+        padded = 2 * length  # so that the circular convolution does not wrap round
+        spectrum = torch.fft.rfft(u, n=padded) * torch.fft.rfft(self.kernel(length), n=padded)
+        return torch.fft.irfft(spectrum, n=padded)[..., :length] + self.direct[:, None] * u
 
 
 class DeltaRuleMemory(nn.Module):
@@ -99,8 +102,10 @@ class DeltaRuleMemory(nn.Module):
         self.to_beta = nn.Linear(dim, num_heads)
 
     def forward(self, x: Tensor) -> Tensor:
-        q, k, v = (f(x).unflatten(-1, (self.num_heads, -1)) for f in (self.to_q, self.to_k, self.to_v))
-        q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+        split = (self.num_heads, -1)
+        q = F.normalize(self.to_q(x).unflatten(-1, split), dim=-1)
+        k = F.normalize(self.to_k(x).unflatten(-1, split), dim=-1)
+        v = self.to_v(x).unflatten(-1, split)
         beta = torch.sigmoid(self.to_beta(x)).unsqueeze(-1)
         memory = x.new_zeros(x.size(0), self.num_heads, k.size(-1), v.size(-1))
         reads = []
@@ -126,9 +131,10 @@ class LogDepthLinearRecurrence(nn.Module):
         forget, value = self.project(x).chunk(2, dim=-1)
         a = torch.sigmoid(forget + 1.0)
         h = (1 - a) * torch.tanh(value)
-        shift = 1
-        while shift < x.size(1):
-            h = h + a * F.pad(h, (0, 0, shift, 0))[:, :-shift]
-            a = a * F.pad(a, (0, 0, shift, 0), value=1.0)[:, :-shift]
-            shift *= 2
+        length, reach = x.size(1), 1
+        while reach < length:
+            h = h + a * F.pad(h, (0, 0, reach, 0))[:, :-reach]
+            if 2 * reach < length:
+                a = a * F.pad(a, (0, 0, reach, 0), value=1.0)[:, :-reach]
+            reach *= 2
         return h

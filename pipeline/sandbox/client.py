@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Set
 from dataclasses import asdict
 from pathlib import Path
@@ -29,6 +30,8 @@ from .outcome import Fault, Reason, Reply
 
 _START_S = 120.0
 """Seconds for the server to import torch: 2 on a quiet machine, a minute on a cold network disk."""
+_STOP_S = 3.0
+"""Seconds for the server to end by itself."""
 _GRACE_S = 30.0
 """Seconds beyond twice the wall limit after which the server counts as hung."""
 _BOOT = (
@@ -71,8 +74,8 @@ class Sandbox:
         self._minimum = minimum
         self._without = frozenset(without)
         self._lock = threading.Lock()
-        self._owner = os.getpid()
         self._server: _Server | None = None
+        _sandboxes.add(self)
 
     def run(self, request: dict[str, Any], limits: Limits | None = None) -> Reply | Fault:
         """Gives what the worker makes of `request`, or why it makes nothing.
@@ -118,8 +121,6 @@ class Sandbox:
         self.close()
 
     def _ready(self) -> _Server:
-        if self._owner != os.getpid():
-            raise RuntimeError("a Sandbox can't be used across a fork; take shared_sandbox()")
         if self._server is not None and not self._server.alive():
             self._stop()
         if self._server is None:
@@ -134,7 +135,8 @@ class Sandbox:
             server.stop()
 
     def _forget(self) -> None:
-        """In a fork of the caller: drops the server without a word to it."""
+        """In a fork of the caller: leaves the server to the parent; the next run starts another."""
+        self._lock = threading.Lock()
         if self._server is not None:
             self._server.forget()
             self._server = None
@@ -145,7 +147,7 @@ class _Server:
 
     def __init__(self, worker: Path, layers: Layers) -> None:
         self._scratch = _make_scratch(layers)
-        self._errors: IO[bytes] = tempfile.TemporaryFile()
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed in forget
         self._socket, its = socket.socketpair()
         options = {
             "fd": its.fileno(),
@@ -185,11 +187,14 @@ class _Server:
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """Kills the server; relay and child follow, since the kernel kills them with their parent."""
+        """Ends the server, which ends all below it when it sees the socket closed."""
         self.forget()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
         if self._scratch:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -247,6 +252,7 @@ def _outcome(verdict: dict[str, Any], level: str) -> Reply | Fault:
         return Fault("bad_result", str(error), stdout, seconds, level)
 
 
+_sandboxes: weakref.WeakSet[Sandbox] = weakref.WeakSet()
 _shared: dict[tuple[Path, str], Sandbox] = {}
 _shared_lock = threading.Lock()
 
@@ -256,7 +262,10 @@ def shared_sandbox(
     limits: Limits = Limits(),  # noqa: B008  frozen
     minimum: str = "process",
 ) -> Sandbox:
-    """Gives this process's sandbox for `worker`, the same one each time; closed at exit."""
+    """Gives this process's sandbox for `worker`, the same one each time; closed at exit.
+
+    `limits` count for the first call; later ones bring their own with each `run`.
+    """
     key = (Path(worker).resolve(), minimum)
     with _shared_lock:
         if key not in _shared:
@@ -265,17 +274,15 @@ def shared_sandbox(
 
 
 def _close_all() -> None:
-    for sandbox in _shared.values():
+    for sandbox in list(_sandboxes):
         sandbox.close()
-    _shared.clear()
 
 
 def _forget_all() -> None:
     global _shared_lock
     _shared_lock = threading.Lock()
-    for sandbox in _shared.values():
+    for sandbox in list(_sandboxes):
         sandbox._forget()
-    _shared.clear()
 
 
 atexit.register(_close_all)

@@ -98,6 +98,4 @@ _NUMBER = (
     rf"|{_DIGITS}[jJ]?"
 )
 _OPERATOR = r"\*\*=|//=|>>=|<<=|\.\.\.|->|:=|!=|\*\*|//|>>|<<|[-+*/%&|^=<>@]=|[^\w\s]"
-_TOKEN = re.compile(
-    rf"[ \t\f]+|\r?\n|\r|\\\r?\n|#[^\r\n]*|{_STRING}|{_NUMBER}|\w+|{_OPERATOR}|\S"
-)
+_TOKEN = re.compile(rf"[ \t\f]+|\r?\n|\r|\\\r?\n|#[^\r\n]*|{_STRING}|{_NUMBER}|\w+|{_OPERATOR}|\S")

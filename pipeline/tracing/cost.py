@@ -25,7 +25,24 @@ TRANSCENDENTAL_FLOPS = 4  # a polynomial of small degree; the order of magnitude
 NORM_FLOPS = 5  # mean, difference, square, sum, scale
 GATHERS = frozenset(["embedding", "index", "gather", "index_select", "take", "_unsafe_index"])
 NORMS = frozenset(
-    ["softmax", "_softmax", "_log_softmax", "log_softmax", "_safe_softmax", "native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit_no_training", "_fused_rms_norm", "logsumexp", "std", "var", "var_mean", "std_mean", "batch_norm"]
+    [
+        "softmax",
+        "_softmax",
+        "_log_softmax",
+        "log_softmax",
+        "_safe_softmax",
+        "native_layer_norm",
+        "native_group_norm",
+        "native_batch_norm",
+        "_native_batch_norm_legit_no_training",
+        "_fused_rms_norm",
+        "logsumexp",
+        "std",
+        "var",
+        "var_mean",
+        "std_mean",
+        "batch_norm",
+    ]
 )
 
 

@@ -46,16 +46,53 @@ RENAMES = {
     "upsample_nearest2d": "upsample_nearest",
     "hardtanh": "clamp",
 }
-MATRIX_PRODUCTS = frozenset(["mm", "bmm", "mv", "dot", "matmul", "linear", "vdot", "inner", "outer", "ger"])
+MATRIX_PRODUCTS = frozenset(
+    ["mm", "bmm", "mv", "dot", "matmul", "linear", "vdot", "inner", "outer", "ger"]
+)
 ADDED_PRODUCTS = frozenset(["addmm", "baddbmm", "addmv", "addbmm", "addr"])
 ATTENTION = frozenset(
-    ["_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention", "scaled_dot_product_attention", "_scaled_dot_product_fused_attention_overrideable", "_scaled_dot_product_attention_math_for_mps"]
+    [
+        "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_attention_math",
+        "_scaled_dot_product_flash_attention",
+        "_scaled_dot_product_efficient_attention",
+        "_scaled_dot_product_cudnn_attention",
+        "scaled_dot_product_attention",
+        "_scaled_dot_product_fused_attention_overrideable",
+        "_scaled_dot_product_attention_math_for_mps",
+    ]
 )
 PARTS = frozenset(
-    ["slice", "select", "split", "split_with_sizes", "unbind", "chunk", "narrow", "unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes", "split_with_sizes_copy"]
+    [
+        "slice",
+        "select",
+        "split",
+        "split_with_sizes",
+        "unbind",
+        "chunk",
+        "narrow",
+        "unsafe_split",
+        "unsafe_chunk",
+        "unsafe_split_with_sizes",
+        "split_with_sizes_copy",
+    ]
 )
 SYMMETRIC = frozenset(
-    ["maximum", "minimum", "eq", "ne", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "fmax", "fmin", "hypot"]
+    [
+        "maximum",
+        "minimum",
+        "eq",
+        "ne",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "fmax",
+        "fmin",
+        "hypot",
+    ]
 )
 
 
@@ -188,7 +225,12 @@ class _Builder:
 
     def _created(self, name: str) -> Value:
         kind = {"zeros_like": "zeros", "new_zeros": "zeros", "zero": "zeros", "ones_like": "ones"}
-        kind |= {"new_ones": "ones", "full_like": "full", "new_full": "full", "scalar_tensor": "full"}
+        kind |= {
+            "new_ones": "ones",
+            "full_like": "full",
+            "new_full": "full",
+            "scalar_tensor": "full",
+        }
         kind |= {"fill": "full"}
         kind |= {name: "empty" for name in ops.CREATIONS if "empty" in name}
         return self._node("created:" + kind.get(name, name))

@@ -110,4 +110,5 @@ STAGE = MapStage(
     expands=True,
     batch=1,
     start=start,
+    choosing=("sources",),
 )

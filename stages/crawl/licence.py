@@ -1,7 +1,7 @@
 """Which licence a source has, and whether its code may enter.
 
-What the package declares and what its licence text says must agree; where only one of them speaks
-clearly, it decides; where neither does, nothing of the source is used.
+The licence text must be one we recognise, and what the package declares must agree with it; a
+package that declares nothing has the licence of its text. Anything else is not used.
 """
 
 import hashlib
@@ -107,10 +107,10 @@ def judge(declared: DeclaredLicence, text: str, allowed: Sequence[str]) -> Verdi
     if said is None:
         raw = declared.expression or declared.name or ", ".join(declared.classifiers)
         return Verdict(removed=RemovedFile("licence_unknown", f"declared: {raw[:80]!r}"))
+    if not read:
+        return Verdict(removed=RemovedFile("licence_text_unknown", f"declared: {said or 'nothing'}"))
     licence = said or read
-    if not licence:
-        return Verdict(removed=RemovedFile("licence_unknown", "neither declared nor recognised"))
-    if said and read and read not in said:
+    if said and read not in said:
         return Verdict(removed=RemovedFile("licence_disagrees", f"declared {said}, text {read}"))
     if not permissive(licence, allowed):
         return Verdict(removed=RemovedFile("licence_not_permissive", licence))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-
 from pipeline.source.tokens import jaccard
 
 PERMUTATIONS = 128

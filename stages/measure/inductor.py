@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -122,6 +123,9 @@ def warm_up_cpu(header_folder: str | None) -> None:
     from torch._inductor import codecache, config
 
     be_cold()
+    progress = sys.modules.get("tqdm")
+    if progress is not None:
+        progress.tqdm.monitor_interval = 0  # no thread of its own in a process that forks
     if header_folder is None:
         config.cpp_cache_precompile_headers = False
     else:

@@ -30,18 +30,30 @@ class Loaded:
         return [_clone(value) for value in self.inputs]
 
 
-def load(code: str, device: str, dtype: str) -> Loaded:
-    """Executes the program and moves its model to the device.
+@dataclass
+class Built:
+    """A program that was executed and whose model exists, on the CPU."""
 
-    The model is built on the CPU, as its author's users do; inputs are drawn on the device, where
-    the same distribution costs microseconds. A program that can't do that (it names the CPU, goes
-    through numpy) gets its inputs from the CPU. Only floating-point values change their dtype.
-    """
+    module: types.ModuleType
+    model: torch.nn.Module
+
+
+def build(code: str) -> Built:
+    """Executes the program and builds its model on the CPU, as its author's users do."""
     module = _execute(code)
     seed()
-    model = module.Model(*module.get_init_inputs())
-    model = model.eval().to(device=device, dtype=DTYPES[dtype])
-    inputs, made_on = _inputs(module, device)
+    return Built(module, module.Model(*module.get_init_inputs()).eval())
+
+
+def place(built: Built, device: str, dtype: str) -> Loaded:
+    """Moves the model to the device and makes the inputs.
+
+    Inputs are drawn on the device, where the same distribution costs microseconds. A program that
+    can't do that (it goes through numpy, say) gets them from the CPU. Only floating-point values
+    change their dtype.
+    """
+    model = built.model.to(device=device, dtype=DTYPES[dtype])
+    inputs, made_on = _inputs(built.module, device)
     moved = [_move(value, device, DTYPES[dtype]) for value in inputs]
     return Loaded(model, moved, made_on)
 

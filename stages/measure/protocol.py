@@ -172,9 +172,11 @@ def warm_up(
     probe_ms: float,
 ) -> tuple[int, float]:
     """Calls until count, time and stability are reached; gives (calls made, recent call time)."""
-    inputs = fresh()
     times: list[float] = [probe_ms]
     spent = probe_ms
+    if spent >= rules.warm_cap_ms:
+        return 1, probe_ms
+    inputs = fresh()
     while True:
         group, _ = _timed_calls(device, call, inputs, 3 if probe_ms < rules.warm_cap_ms / 3 else 1)
         times += group

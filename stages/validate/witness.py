@@ -1,17 +1,11 @@
 """Runs inside another fork server: the same program once more, for a second opinion on its result."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from probes import differ  # noqa: E402
-
-from pipeline.tracing.program import Program, ProgramError, outputs_of  # noqa: E402
+from pipeline.tracing.program import Program, ProgramError, outputs_of
+from stages.validate.probes import differ
 
 
 def handle(request: dict[str, Any]) -> dict[str, Any]:

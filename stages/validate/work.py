@@ -6,6 +6,7 @@ from typing import Any
 
 from pipeline.sandbox import Fault, Limits, Reply, shared_sandbox
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
+from pipeline.tracing.bundle import bundled
 from stages.validate.gates import Flag, Reject, check_source, verdicts
 from stages.validate.gates.tolerance import tolerance_of
 from stages.validate.settings import ValidateSettings
@@ -27,13 +28,17 @@ def _validate_one(code: str, settings: ValidateSettings, place: Workplace) -> Ou
         if isinstance(verdict, Reject):
             return _removed(verdict)
     limits = settings.limits()
-    reply = shared_sandbox(WORKER, minimum=place.minimum_sandbox).run({"code": code}, limits)
+    reply = shared_sandbox(bundled(WORKER), minimum=place.minimum_sandbox).run(
+        {"code": code}, limits
+    )
     if isinstance(reply, Fault):
         return _fault(reply, limits)
     seen = reply.value
     if "fault" in seen:
         return Removed(seen["fault"], seen["detail"])
-    witness = shared_sandbox(WITNESS, minimum=place.minimum_sandbox).run({"code": code}, limits)
+    witness = shared_sandbox(bundled(WITNESS), minimum=place.minimum_sandbox).run(
+        {"code": code}, limits
+    )
     if isinstance(witness, Fault):
         return Failed(witness.reason, f"second process: {witness.detail}"[:500])
     seen |= {"witness": witness.value["digest"], "printed": bool(reply.stdout.strip())}

@@ -3,28 +3,20 @@
 `handle` runs next to the crawled program; `judge` in a fresh process that has never seen it, and
 computes from the raw results whatever a rejection or a tolerance rests on.
 
-Tasks (`request["task"]`):
-    gates (default)  {"code"} → all that stages/validate/gates look at
-    graph            {"code", "fake": bool} → {"graph_sha256", "ops", "rules"}; with fakes (default)
-                     no memory is used, however large the sizes
-Errors of the program come back as {"fault": reason, "detail": line}.
+Request: {"code": program}. Answer: all that stages/validate/gates look at, or, where the program
+is at fault, {"fault": reason, "detail": line}.
 """
 
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import torch
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
-
-from probes import numbers, parts, precision, runs, tamper  # noqa: E402
-
-from pipeline.tracing import cost, graph, ops  # noqa: E402
-from pipeline.tracing.program import Program, ProgramError, clones  # noqa: E402
-from pipeline.tracing.record import record, record_forward  # noqa: E402
-from pipeline.tracing.tape import Tape  # noqa: E402
+from pipeline.tracing.facts import depends_on_data, facts_of
+from pipeline.tracing.program import Program, ProgramError, clones
+from pipeline.tracing.record import record_forward
+from pipeline.tracing.tape import Tape
+from stages.validate.probes import numbers, parts, precision, runs, tamper
 
 Seen = dict[str, Any]
 
@@ -32,8 +24,6 @@ Seen = dict[str, Any]
 def handle(request: dict[str, Any]) -> dict[str, Any]:
     torch.backends.mha.set_fastpath_enabled(False)  # one fused call would hide what it computes
     try:
-        if request.get("task", "gates") == "graph":
-            return _graph(request["code"], request.get("fake", True))
         return _observe(request["code"])
     except ProgramError as error:
         return {"fault": error.reason, "detail": error.detail}
@@ -56,7 +46,7 @@ def _observe(code: str) -> Seen:
         seen |= parts.parameters(subject, tapes)
         seen |= parts.modules(subject, called, tapes)
         seen |= parts.calls(tapes[0])
-        seen |= _facts(subject, tapes[0])
+        seen |= facts_of(tapes[0], subject.model, subject.inputs)
         exact = precision.in_precision(subject, torch.float64)
         coarse = precision.in_precision(subject, torch.bfloat16)
     seen["no_float64"] = exact if isinstance(exact, str) else ""
@@ -82,39 +72,12 @@ def _tapes(subject: runs.Subject) -> tuple[list[Tape], set[str]]:
     ]
     with torch.no_grad():
         tapes = [record_forward(subject.model, subject.model, clones(subject.inputs))]
-        if _depends_on_data(tapes[0]):
+        if depends_on_data(tapes[0]):
             for inputs in subject.others:
                 tapes.append(record_forward(subject.model, subject.model, clones(inputs)))
     for hook in hooks:
         hook.remove()
     return tapes, called
-
-
-def _facts(subject: runs.Subject, tape: Tape) -> Seen:
-    everything, matrix = cost.flops(tape)
-    state = [*subject.model.parameters(), *subject.model.buffers()]
-    return {
-        "ops": cost.op_counts(tape),
-        "working_ops": sum(ops.works(call.func) for call in tape.calls),
-        "random_ops": sorted({c.name for c in tape.calls} & ops.RANDOM),
-        "depends_on_data": _depends_on_data(tape),
-        "graph_sha256": graph.fingerprint(tape),
-        "parameters": sum(p.numel() for p in subject.model.parameters()),
-        "flops": everything,
-        "flops_matrix": matrix,
-        "bytes_fused": cost.bytes_fused(tape),
-        "bytes_unfused": cost.bytes_unfused(tape),
-        "working_set": cost.working_set(tape, cost.tensor_bytes([state, subject.inputs])),
-        "outputs": [
-            {"shape": list(o.shape), "dtype": str(o.dtype).removeprefix("torch.")}
-            for o in subject.base
-        ],
-        "dtypes": sorted({str(v.dtype).removeprefix("torch.") for v in tape.values}),
-    }
-
-
-def _depends_on_data(tape: Tape) -> list[str]:
-    return sorted({c.name for c in tape.calls} & (ops.READS_TO_PYTHON | ops.DATA_SHAPED))
 
 
 def _copies(subject: runs.Subject) -> list[torch.Tensor]:
@@ -125,16 +88,6 @@ def _copies(subject: runs.Subject) -> list[torch.Tensor]:
         if isinstance(value, torch.Tensor) and value.shape == subject.base[0].shape
     ]
     return numbers.sample(alike)
-
-
-def _graph(code: str, fake: bool) -> dict[str, Any]:
-    tape = record(Program(code), fake)
-    return {
-        "graph_sha256": graph.fingerprint(tape),
-        "ops": cost.op_counts(tape),
-        "rules": graph.RULES,
-        "torch": torch.__version__,
-    }
 
 
 _WARM_UP = """
@@ -155,5 +108,3 @@ def get_init_inputs():
 """
 # What torch imports late is imported here, once, before the server forks.
 handle({"code": _WARM_UP})
-handle({"code": _WARM_UP, "task": "graph"})
-sys.modules.pop("problem", None)

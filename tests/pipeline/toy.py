@@ -111,7 +111,7 @@ def worked_on(store: Store, stage: str = "square") -> list[str]:
 
 STAGES = (
     MapStage("start", "starting", 1, StartSettings, NUMBERS, ("number",), name_all,
-             key="number", start=start),
+             key="number", start=start, choosing=("numbers",)),
     MapStage("split", "splitting", 1, SplitSettings, PARTS, ("file_id", "number"), split,
              key="file_id", expands=True, batch=3),
     MapStage("square", "squaring", 1, SquareSettings, SQUARES, ("problem_id", "part"), square,

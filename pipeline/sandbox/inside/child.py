@@ -159,6 +159,7 @@ def environment(home: str) -> dict[str, str]:
         "USER": "sandbox",
         "PYTHONHASHSEED": "0",
         "OMP_NUM_THREADS": "1",
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # else it starts a pool of processes
     }
 
 
@@ -181,8 +182,8 @@ def _set_rlimits(task: Task) -> None:
 
 def _tasks_before(plan: Plan) -> int:
     """Gives the tasks that count against RLIMIT_NPROC already: it is a limit of the user, not ours."""
-    if plan.own_namespaces:  # counted per user namespace: the server and the relay
-        return 0 if plan.changes_user else 2
+    if plan.own_namespaces:  # counted per user namespace: the server, its parent and the relay
+        return 0 if plan.changes_user else 3
     return tree.tasks_of(plan.user)
 
 
@@ -194,4 +195,3 @@ def reseed() -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(0)
-

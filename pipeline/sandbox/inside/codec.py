@@ -52,6 +52,10 @@ class RawTensor:
         dtype = getattr(torch, self.dtype)
         if not self.data:
             return torch.empty(self.shape, dtype=dtype)
+        if dtype == torch.bool:  # a byte other than 0 and 1 is no bool, and torch doesn't look
+            return (
+                torch.frombuffer(bytearray(self.data), dtype=torch.uint8).reshape(self.shape) != 0
+            )
         return torch.frombuffer(bytearray(self.data), dtype=dtype).reshape(self.shape)
 
 

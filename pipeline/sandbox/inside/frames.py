@@ -1,6 +1,6 @@
 """Frames on the socket between caller and server, and on the pipe between relay and server.
 
-    u64 length | that many bytes
+u64 length | that many bytes
 """
 
 from __future__ import annotations

@@ -124,27 +124,27 @@ def _become_init() -> None:
 def _build_root(paths: Iterable[str]) -> None:
     """Makes a root of empty folders with `paths` bound into it read-only, and moves there."""
     wanted = [(path, os.path.realpath(path)) for path in sorted(set(paths)) if Path(path).exists()]
-    links = {path: os.readlink(path) for path, _ in wanted if Path(path).is_symlink()}
+    links = {path: Path(path).readlink() for path, _ in wanted if Path(path).is_symlink()}
     _mount("tmpfs", "/tmp", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755,size=4m")
-    os.mkdir("/tmp/old")
-    os.mkdir("/tmp/new", 0o755)
+    Path("/tmp/old").mkdir()
+    Path("/tmp/new").mkdir(0o755)
     _mount("/tmp/new", "/tmp/new", None, _MS_BIND)
     _pivot("/tmp", "/tmp/old")
     shown: list[str] = []
     for path, real in wanted:
         if path in links:
             Path("/new" + path).parent.mkdir(parents=True, exist_ok=True)
-            os.symlink(links[path], "/new" + path)
+            Path("/new" + path).symlink_to(links[path])
         elif not path.startswith(tuple(folder + "/" for folder in shown)):
             _bind("/old" + real, "/new" + path)
             _make_read_only("/new" + path, _AT_RECURSIVE)
             shown.append(path)
     for device in view.DEVICES:
         _bind("/old" + device, "/new" + device)
-    os.mkdir("/new" + HOME)
-    os.mkdir("/new/proc")
+    Path("/new" + HOME).mkdir()
+    Path("/new/proc").mkdir()
     if not Path("/new/tmp").exists():
-        os.symlink(HOME, "/new/tmp")
+        Path("/new/tmp").symlink_to(HOME)
     _mount("proc", "/new/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     _mount("tmpfs", "/new" + HOME, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0700,size=64m")
     kernel.call("umount2", b"/old", _MNT_DETACH)
@@ -167,12 +167,12 @@ def _bind(source: str, target: str) -> None:
 
 def _make_read_only(path: str, flags: int) -> None:
     attributes = struct.pack("<QQQQ", _MS_RDONLY | _MS_NOSUID | _MS_NODEV, 0, 0, 0)
-    kernel.syscall(
-        _MOUNT_SETATTR, _AT_FDCWD, path.encode(), flags, attributes, len(attributes)
-    )
+    kernel.syscall(_MOUNT_SETATTR, _AT_FDCWD, path.encode(), flags, attributes, len(attributes))
 
 
-def _mount(source: str | None, target: str, kind: str | None, flags: int, options: str = "") -> None:
+def _mount(
+    source: str | None, target: str, kind: str | None, flags: int, options: str = ""
+) -> None:
     kernel.call(
         "mount",
         source.encode() if source else None,

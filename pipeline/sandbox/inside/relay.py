@@ -19,6 +19,7 @@ from .child import Task
 
 FLOOD = 256
 """Times `output_kb` from which printing is a flood."""
+_FORGED = "something else than the worker wrote to the pipe of the answer"
 _CHUNK = 2**20
 _TICK_S = 0.25
 """Seconds between two looks at the memory of the whole tree."""
@@ -39,6 +40,7 @@ class Relay:
         self._printed = bytearray()
         self._printed_total = 0
         self._answer = bytearray()
+        self._oom_kills = tree.kernel_oom_kills()
         self._whole = False
         self._reason = ""
         self._detail = ""
@@ -133,8 +135,10 @@ class Relay:
             except BlockingIOError:
                 return True
             got += part
-            if len(got) >= secret.SIZE and not secret.matches(self._nonce, bytes(got[: secret.SIZE])):
-                self._fail("bad_result", "something else than the worker wrote to the answer's pipe")
+            if len(got) >= secret.SIZE and not secret.matches(
+                self._nonce, bytes(got[: secret.SIZE])
+            ):
+                self._fail("bad_result", _FORGED)
             elif len(got) >= head:
                 (size,) = child.HEADER.unpack_from(got, secret.SIZE)
                 if size > codec.MAX_MESSAGE:
@@ -144,7 +148,7 @@ class Relay:
                     self._open(bytes(got[head : head + 1]), got[head + 1 : head + size])
             if not part:
                 if 0 < len(got) < secret.SIZE:
-                    self._fail("bad_result", "something else than the worker wrote to the pipe")
+                    self._fail("bad_result", _FORGED)
                 return False
         return False
 
@@ -171,8 +175,8 @@ class Relay:
         number = os.WTERMSIG(status)
         if number == signal.SIGXCPU or (number == signal.SIGKILL and used >= limits.cpu_s):
             self._fail("cpu_limit", f"used {used:.1f} CPU seconds of {limits.cpu_s}")
-        elif number == signal.SIGKILL:  # not by us: then by the kernel's OOM killer, or by itself
-            self._fail("memory_limit", "killed, most likely because the machine ran out of memory")
+        elif number == signal.SIGKILL and tree.kernel_oom_kills() > self._oom_kills:
+            self._fail("memory_limit", "killed by the kernel, since the machine ran out of memory")
         else:
             self._fail("crash", f"ended by {signal.Signals(number).name}")
 

@@ -100,7 +100,9 @@ def restrict(*, allow_exec: bool, allow_fork: bool, allow_threads: bool, signal_
     kernel.syscall(_SECCOMP[kernel.MACHINE], _SET_MODE_FILTER, 0, header)
 
 
-def _program(allow_exec: bool, allow_fork: bool, allow_threads: bool, only: int) -> list[_Instruction]:
+def _program(
+    allow_exec: bool, allow_fork: bool, allow_threads: bool, only: int
+) -> list[_Instruction]:
     column = _COLUMN[kernel.MACHINE]
     rules: list[_Instruction] = [
         (_LOAD, 0, 0, _ARCH),
@@ -129,8 +131,18 @@ def _program(allow_exec: bool, allow_fork: bool, allow_threads: bool, only: int)
         on(_VFORK, deny)
     on(_CLONE, *_clone_rules(allow_fork, allow_threads, allow, deny))
     on(_SENDTO, _argument(4), (_EQUAL, 0, 1, 0), allow, deny)  # to no address: an open socketpair
-    on(_PRCTL, _argument(0), *[i for op in _PRCTL_DENIED for i in ((_EQUAL, 0, 1, op), deny)], allow)
-    on(_IOCTL, _argument(1), *[i for op in _IOCTL_DENIED for i in ((_EQUAL, 0, 1, op), deny)], allow)
+    on(
+        _PRCTL,
+        _argument(0),
+        *[i for op in _PRCTL_DENIED for i in ((_EQUAL, 0, 1, op), deny)],
+        allow,
+    )
+    on(
+        _IOCTL,
+        _argument(1),
+        *[i for op in _IOCTL_DENIED for i in ((_EQUAL, 0, 1, op), deny)],
+        allow,
+    )
     if only:
         on(_KILL, _argument(0), (_EQUAL, 1, 0, 0), (_EQUAL, 0, 1, only), allow, deny)
         for numbers in (_TGKILL, _SIGQUEUE, _TGSIGQUEUE):

@@ -176,7 +176,7 @@ def _load(path: str, source: str) -> ModuleType:
 
 
 def _check_single_thread() -> None:
-    threads = len(os.listdir("/proc/self/task"))
+    threads = len(list(Path("/proc/self/task").iterdir()))
     if threads != 1:
         raise RuntimeError(f"{threads} threads in the fork server: the worker must start none")
 
@@ -208,12 +208,16 @@ def _wait(pid: int) -> None:
         os.waitpid(pid, 0)
 
 
-def _open_and_retry(function: Any, path: str, _: Any) -> None:
-    """Removes what a program has made unreadable."""
+def _open_and_retry(_function: Any, path: str, _error: Any) -> None:
+    """Removes what a program has made unreadable; called by rmtree with what it couldn't remove.
+
+    Nothing but real folders is changed: a mode set through a symlink would land outside.
+    """
     with contextlib.suppress(OSError):
-        os.chmod(Path(path).parent, 0o700)
-        os.chmod(path, 0o700)
-        if Path(path).is_dir() and not Path(path).is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
+        place = Path(path)
+        place.parent.chmod(0o700)
+        if place.is_dir() and not place.is_symlink():
+            place.chmod(0o700)
+            shutil.rmtree(place, ignore_errors=True)
         else:
-            function(path)
+            place.unlink()

@@ -68,7 +68,9 @@ def _attempt(function: Callable[[], None]) -> str:
 def _try_landlock() -> None:
     version = landlock.abi()
     if not version:
-        raise kernel.Unavailable(0, "not in this kernel, or not switched on (boot with lsm=landlock)")
+        raise kernel.Unavailable(
+            0, "not in this kernel, or not switched on (boot with lsm=landlock)"
+        )
     kernel.forbid_new_privileges()
     landlock.restrict(version, ["/usr"], [], [])
 

@@ -70,8 +70,17 @@ def tasks_of(user: int) -> int:
     for pid in _all():
         with contextlib.suppress(OSError):
             if Path(f"/proc/{pid}").stat().st_uid == user:
-                count += len(os.listdir(f"/proc/{pid}/task"))
+                count += len(list(Path(f"/proc/{pid}/task").iterdir()))
     return count
+
+
+def kernel_oom_kills() -> int:
+    """Gives how many processes this machine's kernel has killed for want of memory, since boot."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
 
 
 def _end_orphans() -> None:
@@ -98,7 +107,7 @@ def _children() -> list[int]:
 
 
 def _all() -> Iterator[int]:
-    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
 
 
 def _stat(pid: int) -> list[str]:

@@ -29,9 +29,7 @@ def inputs_matter(seen: Seen) -> Iterator[Verdict]:
 def output_varies(seen: Seen) -> Iterator[Verdict]:
     """Over other inputs, relative to its own scale."""
     if seen["varying"] < LEAST_VARYING:
-        yield Reject(
-            "constant_output", "", "share_of_elements", seen["varying"], LEAST_VARYING
-        )
+        yield Reject("constant_output", "", "share_of_elements", seen["varying"], LEAST_VARYING)
 
 
 def no_uniform_axis(seen: Seen) -> Iterator[Verdict]:

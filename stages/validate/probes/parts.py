@@ -3,11 +3,11 @@
 from typing import Any
 
 import torch
-from probes import differ
-from probes.runs import Subject
 
 from pipeline.tracing import ops
 from pipeline.tracing.tape import Call, Tape, play
+from stages.validate.probes import differ
+from stages.validate.probes.runs import Subject
 
 MOST = 64  # operations, and parameters, that are looked at; evenly spread above that
 CALM = 1e-6  # a relative movement below this is rounding: the change was absorbed

@@ -3,10 +3,10 @@
 from typing import Any
 
 import torch
-from probes.runs import Subject, copied
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pipeline.tracing.program import ProgramError, clones
+from stages.validate.probes.runs import Subject, copied
 
 NARROW = (torch.float32, torch.bfloat16, torch.float16)
 

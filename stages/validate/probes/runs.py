@@ -6,9 +6,9 @@ import random
 from typing import Any
 
 import torch
-from probes import differ
 
 from pipeline.tracing.program import Program, ProgramError, blamed, clones, outputs_of
+from stages.validate.probes import differ
 
 Seen = dict[str, Any]
 OTHER_SEEDS = (2, 3)

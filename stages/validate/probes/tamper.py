@@ -20,7 +20,9 @@ def snapshot() -> dict[str, int]:
     taken = {}
     for place, holder in PLACES.items():
         content = holder if isinstance(holder, dict) else vars(holder)
-        taken |= {f"{place}.{name}": id(value) for name, value in content.items() if callable(value)}
+        taken |= {
+            f"{place}.{name}": id(value) for name, value in content.items() if callable(value)
+        }
     return taken
 
 

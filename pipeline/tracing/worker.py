@@ -1,0 +1,64 @@
+"""Runs inside the sandbox: the facts of a program, of fakes at any size or of a real run.
+
+Request: {"code": program, "fake": bool}. Answer: the keys of `facts.facts_of`; of a real run also
+`finite` and `seconds` (of the second call). Errors of the program: {"fault": reason, "detail": line}.
+"""
+
+import time
+from typing import Any
+
+import torch
+
+from pipeline.tracing.facts import facts_of
+from pipeline.tracing.program import Program, ProgramError, blamed, clones, outputs_of
+from pipeline.tracing.record import faking, record_forward
+
+
+def handle(request: dict[str, Any]) -> dict[str, Any]:
+    torch.backends.mha.set_fastpath_enabled(False)  # one fused call would hide what it computes
+    try:
+        program = Program(request["code"])
+        if request["fake"]:
+            with faking():
+                return _facts(program)
+        return _facts(program) | _run(program)
+    except ProgramError as error:
+        return {"fault": error.reason, "detail": error.detail}
+
+
+def _facts(program: Program) -> dict[str, Any]:
+    model, inputs = program.model(), program.inputs()
+    with torch.no_grad():
+        return facts_of(record_forward(model, model, inputs), model, inputs)
+
+
+def _run(program: Program) -> dict[str, Any]:
+    """A second run, without the recorder: are the results numbers, and how long does it take?"""
+    model, inputs = program.model(), program.inputs()
+    with torch.no_grad(), blamed("forward_fails"):
+        outputs_of(model(*clones(inputs)))
+        begin = time.perf_counter()
+        outputs = outputs_of(model(*inputs))
+        seconds = time.perf_counter() - begin
+    finite = all(bool(torch.isfinite(o).all()) for o in outputs if o.is_floating_point())
+    return {"finite": finite, "seconds": seconds}
+
+
+_WARM_UP = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.LayerNorm(4), torch.nn.Linear(4, 4), torch.nn.GELU(), torch.nn.Conv2d(2, 2, 3)
+        )
+    def forward(self, x):
+        return torch.softmax(self.layers(x), -1)
+def get_inputs():
+    return [torch.randn(1, 2, 4, 4)]
+def get_init_inputs():
+    return []
+"""
+# What torch imports late is imported here, once, before the server forks.
+for _fake in (True, False):
+    handle({"code": _WARM_UP, "fake": _fake})

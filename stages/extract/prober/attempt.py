@@ -1,0 +1,257 @@
+"""Tries a guess: builds the model, runs it once, and says how far it came."""
+
+import linecache
+import math
+import random
+import sys
+import traceback
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from . import lexicon
+from .state import Input, State
+
+FILE = "<program>"
+MAX_ELEMENTS = 1 << 26
+"""A wrong guess must not ask for gigabytes: 256 MB of float32."""
+
+
+@dataclass
+class Outcome:
+    """How far a guess came. `stage` is 0 for the arguments, 1 for the model, 2 for its forward."""
+
+    ok: bool
+    stage: int
+    progress: int = 0
+    kind: str = ""
+    message: str = ""
+    lines: list[tuple[str, str]] = field(default_factory=list)  # (function, source line), outermost first
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+    op: str = ""
+    learnt: dict[str, str] = field(default_factory=dict)
+    output: Any = None
+    finite: bool = True
+
+
+class Tape(TorchFunctionMode):
+    """Counts calls into torch and remembers the last one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.last: tuple[Any, Any, Any] = (None, (), {})
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        self.count += 1
+        self.last = (func, args, kwargs)
+        return func(*args, **(kwargs or {}))
+
+
+class Config:
+    """A config whose attributes come into being when they are read."""
+
+    def __init__(self, program: "Program", prefix: str, known: dict[str, str]) -> None:
+        self.__dict__["_inside"] = (program, prefix, known)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        program, prefix, known = self.__dict__["_inside"]
+        key = f"{prefix}.{name}"
+        if key not in known:
+            if name in program.soft:
+                raise AttributeError(name)
+            known[key] = program.default(key, name, known)
+        value = program.value(known[key], key, known)
+        self.__dict__[name] = value
+        return value
+
+    def __getitem__(self, name: str) -> Any:
+        if not isinstance(name, str):
+            raise KeyError(name)
+        program, prefix, known = self.__dict__["_inside"]
+        known[f"{prefix}.__dict__"] = "True"
+        return getattr(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        program, prefix, known = self.__dict__["_inside"]
+        known[f"{prefix}.__dict__"] = "True"
+        return self.__dict__.get(name, default)
+
+    def __contains__(self, name: str) -> bool:
+        return False
+
+    def __iter__(self) -> Any:
+        raise TypeError("'Config' object is not iterable")
+
+
+class Program:
+    """The class and what it needs, executed once; models are built from it again and again."""
+
+    def __init__(self, code: str, request: Mapping[str, Any]) -> None:
+        self.code = code
+        self.lines = code.split("\n")
+        self.soft = frozenset(request.get("soft", ()))
+        self.defaults: dict[str, str] = request.get("config_defaults", {})
+        self.module = types.ModuleType("program")
+        sys.modules["program"] = self.module
+        linecache.cache[FILE] = (len(code), None, code.splitlines(True), FILE)
+        self._models: dict[Any, tuple[Any, dict[str, str]]] = {}
+        exec(compile(code, FILE, "exec"), self.module.__dict__)
+        self.names = dict(self.module.__dict__)
+        self.names.setdefault("torch", torch)
+        self.names.setdefault("nn", torch.nn)
+        self.names.setdefault("F", torch.nn.functional)
+        self.names.setdefault("math", math)
+
+    def value(self, source: str, name: str, known: dict[str, str]) -> Any:
+        """What a source text stands for."""
+        if source == lexicon.CONFIG:
+            return Config(self, name, known)
+        return eval(source, self.names)
+
+    def default(self, key: str, name: str, known: Mapping[str, str]) -> str:
+        """The likeliest value of a config attribute; sizes differ from each other."""
+        if name in self.defaults:
+            return self.defaults[name]
+        found, is_size = lexicon.values(name)
+        if is_size:
+            taken = set(known.values())
+            return next((size for size in found if size not in taken), found[0])
+        return found[0]
+
+    def attempt(self, state: State) -> Outcome:
+        torch.manual_seed(0)
+        random.seed(0)
+        learnt = {name: source for name, source in state.args if "." in name}
+        kwargs = {}
+        try:
+            for name, source in state.args:
+                if "." not in name:
+                    kwargs[name] = self.value(source, name, learnt)
+        except Exception as error:
+            return self._failure(error, 0, Tape(), learnt)
+        tape = Tape()
+        stage = 1
+        try:
+            model = self._model(state, kwargs, learnt, tape)
+            if state.inputs is None:
+                return Outcome(True, 1, learnt=learnt, output=model)
+            stage = 2
+            tape.count = 0
+            inputs = {one.name: tensor(one) for one in state.inputs}
+            with torch.no_grad(), tape:
+                output = call(model, inputs)
+        except (KeyboardInterrupt, MemoryError, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  crawled code may raise anything, SystemExit too
+            return self._failure(error, stage, tape, learnt)
+        tensors = flatten(output)
+        outcome = Outcome(bool(tensors), 2, tape.count, learnt=learnt, output=output)
+        if not tensors:
+            outcome.kind, outcome.message = "NoTensor", f"forward gives {type(output).__name__}"
+        outcome.finite = all(
+            bool(torch.isfinite(one).all()) for one in tensors if one.is_floating_point() or one.is_complex()
+        )
+        return outcome
+
+    def _model(self, state: State, kwargs: dict[str, Any], learnt: dict[str, str], tape: Tape) -> Any:
+        key = state.args
+        if key not in self._models:
+            with tape:
+                model = self.module.__dict__["Model"](**kwargs)
+            if not isinstance(model, torch.nn.Module):
+                raise TypeError("Model is no nn.Module")
+            if len(self._models) > 3:
+                self._models.clear()
+            self._models[key] = (model, dict(learnt))
+        model, found = self._models[key]
+        for name, source in found.items():
+            learnt.setdefault(name, source)
+        return model
+
+    def _failure(self, error: BaseException, stage: int, tape: Tape, learnt: dict[str, str]) -> Outcome:
+        lines = []
+        for frame, number in traceback.walk_tb(error.__traceback__):
+            if frame.f_code.co_filename == FILE:
+                lines.append((frame.f_code.co_qualname, _statement(self.lines, number)))
+        func, args, kwargs = tape.last
+        shapes = [tuple(one.shape) for one in flatten((args, kwargs))]
+        message = str(error).strip() or type(error).__name__
+        return Outcome(
+            False,
+            stage,
+            tape.count,
+            type(error).__name__,
+            message[:2000],
+            lines,
+            shapes,
+            getattr(func, "__name__", ""),
+            learnt,
+        )
+
+
+def _statement(lines: list[str], number: int) -> str:
+    """The line, and the following ones while a bracket is open."""
+    text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    extra = 0
+    while number + extra < len(lines) and extra < 12 and text.count("(") > text.count(")"):
+        text += " " + lines[number + extra].strip()
+        extra += 1
+    return text
+
+
+def call(model: torch.nn.Module, inputs: Mapping[str, Any]) -> Any:
+    """Calls by position as far as possible: that is how the finished program is called."""
+    args: list[Any] = []
+    extra: dict[str, Any] = {}
+    for name, value in inputs.items():
+        if name.startswith("*"):
+            args.extend(value) if isinstance(value, list | tuple) else args.append(value)
+        else:
+            extra[name] = value
+    return model(*args, **extra)
+
+
+def tensor(one: Input) -> Any:
+    """Draws an input."""
+    if one.kind == "value":
+        return eval(one.source, {"torch": torch})
+    if one.kind in ("list", "tuple"):
+        items = [tensor(item) for item in one.items]
+        return items if one.kind == "list" else tuple(items)
+    if math.prod(one.dims) > MAX_ELEMENTS:
+        raise ValueError("too large a guess")
+    if one.dtype == "int64":
+        return torch.randint(0, max(one.bound, 1), one.dims)
+    if one.dtype == "bool":
+        return torch.ones(one.dims, dtype=torch.bool) if one.draw == "ones" else torch.rand(one.dims) > 0.5
+    if one.dtype == "complex64":
+        return torch.randn(one.dims, dtype=torch.complex64)
+    if one.draw == "uniform":
+        return torch.rand(one.dims)
+    if one.draw == "ones":
+        return torch.ones(one.dims)
+    return torch.randn(one.dims)
+
+
+def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
+    """The tensors inside nested lists, tuples, dicts and dataclasses, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if depth > 6:
+        return []
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    elif hasattr(value, "__dataclass_fields__"):
+        value = [getattr(value, name, None) for name in value.__dataclass_fields__]
+    elif type(value).__module__ == "torch.distributions" or hasattr(value, "rsample"):
+        return []
+    if isinstance(value, list | tuple):
+        return [one for item in value for one in flatten(item, depth + 1)]
+    return []

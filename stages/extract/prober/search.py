@@ -1,0 +1,209 @@
+"""Best-first search for arguments and inputs with which a class runs."""
+
+import heapq
+import inspect
+import itertools
+from dataclasses import replace
+from typing import Any
+
+from . import lexicon
+from .attempt import Outcome, Program
+from .guesses import first_guesses
+from .repair import repairs
+from .state import Input, State
+
+
+def search(request: dict[str, Any]) -> dict[str, Any]:
+    """Gives a plan, or the last and farthest error.
+
+    The request holds `code` (the class is `Model`), `arguments` (name → [[source, evidence], …],
+    best first), `hints` for inputs, `tries`, and optionally `config_defaults` and `soft`.
+    """
+    try:
+        program = Program(request["code"], request)
+    except Exception as error:  # noqa: BLE001  crawled code may raise anything
+        return {"found": False, "stage": "import", "error": f"{type(error).__name__}: {error}"[:300], "tries": 0}
+    return _Search(program, request).run()
+
+
+class _Search:
+    def __init__(self, program: Program, request: dict[str, Any]) -> None:
+        self.program = program
+        self.request = request
+        model = program.module.__dict__["Model"]
+        self.constructor = _parameters(model.__init__)
+        self.forward = _parameters(model.forward)
+        self.optionals = {
+            one.name: "" for one in self.forward if one.default is not inspect.Parameter.empty
+        }
+        self.evidence: dict[str, str] = {}
+        self.queue: list[tuple[tuple[int, int], int, State]] = []
+        self.order = itertools.count()
+        self.seen: set[Any] = set()
+        self.best: Outcome | None = None
+        self.unfinite: State | None = None
+
+    def run(self) -> dict[str, Any]:
+        self._push(self._first_arguments(), (0, 0))
+        tries = built = 0
+        for tries in range(1, self.request["tries"] + 1):
+            if not self.queue:
+                break
+            _, _, state = heapq.heappop(self.queue)
+            outcome = self.program.attempt(state)
+            state = self._learnt(state, outcome)
+            if outcome.ok and state.inputs is None:
+                built += 1
+                self._push_first_inputs(state, outcome.output)
+            elif outcome.ok:
+                if outcome.finite:
+                    return self._plan(state, tries)
+                self._push_finite(state, outcome)
+            else:
+                if self.best is None or (outcome.stage, outcome.progress) > (self.best.stage, self.best.progress):
+                    self.best = outcome
+                priority = (outcome.stage, outcome.progress)
+                for better in itertools.islice(repairs(state, outcome, self.optionals), 24):
+                    self._push(better, priority)
+        return self._failure(tries)
+
+    def _push(self, state: State, progress: tuple[int, int]) -> None:
+        key = state.key()
+        if key not in self.seen:
+            self.seen.add(key)
+            heapq.heappush(self.queue, ((-progress[0], -progress[1]), next(self.order), state))
+
+    def _first_arguments(self) -> State:
+        args: dict[str, str] = {}
+        hints = self.request["arguments"]
+        taken: set[str] = set()
+        for one in self.constructor:
+            if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+                continue
+            known = hints.get(one.name)
+            if known:
+                args[one.name], self.evidence[one.name] = known[0]
+                continue
+            if one.default is not inspect.Parameter.empty:
+                if "drop" in one.name and isinstance(one.default, float) and one.default > 0:
+                    args[one.name], self.evidence[one.name] = "0.0", "no dropout: the output must repeat"
+                continue
+            annotation = "" if one.annotation is inspect.Parameter.empty else _name_of(one.annotation)
+            found, is_size = lexicon.values(one.name, annotation)
+            choice = found[0]
+            if is_size:
+                choice = next((size for size in found if size not in taken), found[0])
+                taken.add(choice)
+            if choice in ("BasicBlock", "Bottleneck", "Block"):
+                choice = next((name for name in found if name in self.program.names or "." in name), found[0])
+            args[one.name], self.evidence[one.name] = choice, "name table"
+        return State(tuple(args.items()))
+
+    def _push_first_inputs(self, state: State, model: Any) -> None:
+        required = []
+        for one in self.forward:
+            if one.kind == one.VAR_POSITIONAL:
+                required.append("*" + one.name)
+            elif one.kind != one.VAR_KEYWORD and one.default is inspect.Parameter.empty:
+                required.append(one.name)
+        if len(required) > 1:
+            required = [name for name in required if not name.startswith("*")] or required[:1]
+        if not required and self.optionals:
+            required = [next(iter(self.optionals))]
+        hints = self.request.get("hints", {})
+        for guess in first_guesses(required, model, hints, self.program.code):
+            self._push(replace(state, inputs=guess), (2, 0))
+
+    def _push_finite(self, state: State, outcome: Outcome) -> None:
+        """Infinite or NaN: other distributions."""
+        self.best = replace_message(outcome, "the output is not finite")
+        for draw in ("uniform", "ones"):
+            inputs = tuple(_drawn(one, draw) for one in state.inputs or ())
+            self._push(replace(state, inputs=inputs), (2, outcome.progress))
+
+    def _learnt(self, state: State, outcome: Outcome) -> State:
+        args = dict(state.args)
+        for name, source in outcome.learnt.items():
+            if name not in args:
+                args[name] = source
+                short = name.split(".")[-1]
+                known = short in self.program.defaults
+                self.evidence.setdefault(name, "config default" if known else "name table")
+        return replace(state, args=tuple(args.items()))
+
+    def _plan(self, state: State, tries: int) -> dict[str, Any]:
+        first = dict(self._first_arguments().args)
+        arguments = []
+        for name, source in state.args:
+            evidence = self.evidence.get(name, "name table")
+            if name in first and first[name] != source:
+                evidence = "feedback"
+            arguments.append({"name": name, "value": source, "evidence": evidence})
+        return {
+            "found": True,
+            "tries": tries,
+            "arguments": arguments,
+            "constructor": [_described(one) for one in self.constructor],
+            "forward": [_described(one) for one in self.forward],
+            "inputs": [_as_dict(one) for one in state.inputs or ()],
+            "links": [sorted("/".join(path) for path in link) for link in sorted(state.links, key=sorted)],
+        }
+
+    def _failure(self, tries: int) -> dict[str, Any]:
+        best = self.best
+        stage = "init" if best is None or best.stage < 2 else "forward"
+        error = f"{best.kind}: {best.message}" if best else "nothing to try"
+        where = best.lines[-1][1] if best and best.lines else ""
+        return {"found": False, "stage": stage, "error": error[:300], "line": where[:200], "tries": tries}
+
+
+def replace_message(outcome: Outcome, message: str) -> Outcome:
+    outcome.kind, outcome.message = "NotFinite", message
+    return outcome
+
+
+def _drawn(one: Input, draw: str) -> Input:
+    if one.items:
+        return replace(one, items=tuple(_drawn(item, draw) for item in one.items))
+    if one.kind == "tensor" and one.dtype == "float32":
+        return replace(one, draw=draw)
+    return one
+
+
+def _parameters(function: Any) -> list[inspect.Parameter]:
+    try:
+        found = list(inspect.signature(function).parameters.values())
+    except (ValueError, TypeError):
+        return []
+    return found[1:] if found and found[0].kind in (found[0].POSITIONAL_ONLY, found[0].POSITIONAL_OR_KEYWORD) else found
+
+
+def _name_of(annotation: Any) -> str:
+    if isinstance(annotation, str):
+        return annotation
+    return getattr(annotation, "__name__", str(annotation)) if not hasattr(annotation, "__args__") else str(annotation)
+
+
+def _described(one: inspect.Parameter) -> dict[str, Any]:
+    has_default = one.default is not inspect.Parameter.empty
+    simple = isinstance(one.default, int | float | str | bool | type(None) | tuple)
+    return {
+        "name": one.name,
+        "kind": one.kind.name,
+        "default": repr(one.default) if has_default and simple else None,
+        "required": not has_default,
+    }
+
+
+def _as_dict(one: Input) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "kind": one.kind,
+        "dims": list(one.dims),
+        "dtype": one.dtype,
+        "draw": one.draw,
+        "bound": one.bound,
+        "items": [_as_dict(item) for item in one.items],
+        "source": one.source,
+        "evidence": one.evidence,
+    }

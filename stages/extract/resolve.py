@@ -1,0 +1,212 @@
+"""Where a name comes from: this file, another file of its package, torch and Python, or outside."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from stages.extract.parsing import Unparsable, parse
+from stages.extract.scope import Binding, Imported, bindings
+
+ALLOWED = frozenset(
+    "torch math typing dataclasses functools itertools collections enum abc copy warnings random types "
+    "operator numbers inspect re string contextlib time __future__ typing_extensions bisect heapq "
+    "fractions statistics logging os sys weakref json uuid hashlib decimal cmath array textwrap".split()
+)
+"""The standard library as far as a computation may need it, and torch."""
+
+
+@dataclass
+class Module:
+    """One parsed file. `name` is its dotted path in the package, `pkg.sub.file`."""
+
+    name: str
+    text: str
+    tree: ast.Module
+    is_package: bool = False
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """The lines as ast counts them, in the bytes that its columns count."""
+        text = self.text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", " ")
+        return [line.encode("utf-8", "surrogatepass") for line in text.split("\n")]
+
+    @cached_property
+    def _bound(self) -> tuple[dict[str, list[Binding]], list[Imported]]:
+        return bindings(self.tree)
+
+    @property
+    def bindings(self) -> dict[str, list[Binding]]:
+        return self._bound[0]
+
+    @property
+    def stars(self) -> list[Imported]:
+        return self._bound[1]
+
+
+class Files(Protocol):
+    """Gives the other files of a package."""
+
+    def module(self, name: str) -> Module | None:
+        """The module of that dotted name, or None where the package has none."""
+        ...
+
+    def is_inside(self, name: str) -> bool:
+        """Whether a dotted name belongs to the package."""
+        ...
+
+
+class OneFile:
+    """A file without a package around it."""
+
+    def module(self, name: str) -> Module | None:
+        return None
+
+    def is_inside(self, name: str) -> bool:
+        return False
+
+
+class Package:
+    """All files of a package: path inside its origin → text. Parsed when first needed."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._paths = {_dotted(path): path for path in sorted(files)}
+        self._texts = files
+        self._parsed: dict[str, Module | None] = {}
+        self._roots = frozenset(name.split(".")[0] for name in self._paths)
+
+    def module(self, name: str) -> Module | None:
+        if name not in self._parsed:
+            self._parsed[name] = self._read(name)
+        return self._parsed[name]
+
+    def is_inside(self, name: str) -> bool:
+        return name.split(".")[0] in self._roots
+
+    def _read(self, name: str) -> Module | None:
+        path = self._paths.get(name)
+        if path is None:
+            return None
+        try:
+            tree = parse(self._texts[path])
+        except Unparsable:
+            return None
+        return Module(name, self._texts[path], tree, path.endswith("__init__.py"))
+
+
+def _dotted(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+@dataclass(frozen=True)
+class Local:
+    """The name is a definition of a file."""
+
+    module: Module = field(compare=False)
+    module_name: str
+    name: str
+    statement: ast.stmt = field(compare=False)
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """One statement, though it may bind several names."""
+        return (self.module_name, self.statement.lineno, self.statement.col_offset)
+
+
+@dataclass(frozen=True)
+class Library:
+    """The name is torch's or Python's: `import module as …` or `from module import name as …`."""
+
+    module: str
+    name: str | None
+
+
+@dataclass(frozen=True)
+class InPackage:
+    """The name is a file of the package."""
+
+    module: Module = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Outside:
+    """The name lives in a package that a program may not import, or nowhere."""
+
+    what: str
+
+
+Origin = Local | Library | InPackage | Outside
+
+
+class Resolver:
+    """Follows imports through the files of one package."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def find(self, module: Module, name: str, trail: frozenset[tuple[str, str]] = frozenset()) -> Origin | None:
+        """Where `name` in `module` comes from; None if the module doesn't bind it."""
+        if (module.name, name) in trail:
+            return Outside(f"circular import of {name}")
+        trail |= {(module.name, name)}
+        candidates = module.bindings.get(name, [])
+        firm = [one for one in candidates if not one.conditional]
+        ordered = [*reversed(firm), *(one for one in candidates if one.conditional)]
+        worst: Origin | None = None
+        for binding in ordered:
+            origin = self._origin(module, name, binding, trail)
+            if not isinstance(origin, Outside):
+                return origin
+            worst = worst or origin
+        if worst is not None:
+            return worst
+        for star in module.stars:
+            found = self._star(module, star, name, trail)
+            if found is not None:
+                return found
+        return None
+
+    def attribute(self, module: Module, name: str) -> Origin | None:
+        """Where `module.name` leads: a definition or a file below it."""
+        found = self.find(module, name)
+        if found is not None:
+            return found
+        below = self._files.module(f"{module.name}.{name}")
+        return InPackage(below) if below else None
+
+    def _origin(self, module: Module, name: str, binding: Binding, trail: frozenset[tuple[str, str]]) -> Origin:
+        if binding.imported is None:
+            return Local(module, module.name, name, binding.statement)
+        target = absolute(module, binding.imported)
+        wanted = binding.imported.name
+        if target.split(".")[0] in ALLOWED and binding.imported.level == 0:
+            return Library(target, wanted)
+        if not self._files.is_inside(target):
+            return Outside(target.split(".")[0] or "." * binding.imported.level + str(wanted))
+        other = self._files.module(target)
+        if wanted is None:
+            return InPackage(other) if other else Outside(target)
+        if other is not None and (other.name, wanted) not in trail:
+            found = self.find(other, wanted, trail)
+            if found is not None:
+                return found
+        below = self._files.module(f"{target}.{wanted}")
+        return InPackage(below) if below else Outside(f"{target}.{wanted}")
+
+    def _star(self, module: Module, star: Imported, name: str, trail: frozenset[tuple[str, str]]) -> Origin | None:
+        target = absolute(module, star)
+        if not self._files.is_inside(target):
+            return None
+        other = self._files.module(target)
+        return self.find(other, name, trail) if other is not None and (other.name, name) not in trail else None
+
+
+def absolute(module: Module, imported: Imported) -> str:
+    """The dotted name that an import statement means."""
+    if imported.level == 0:
+        return imported.module
+    parts = module.name.split(".")
+    up = imported.level - (1 if module.is_package else 0)
+    base = parts[: len(parts) - up] if up else parts
+    return ".".join([*base, *([imported.module] if imported.module else [])])

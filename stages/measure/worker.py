@@ -1,0 +1,261 @@
+"""Measures programs: the part that runs where crawled code runs. Standard library and torch only.
+
+`handle(request) -> dict` is the same on a CPU inside the sandbox and on a bare GPU machine.
+
+Request:
+    programs   list of {key, code, atol, rtol}: atol and rtol may be null
+    modes      in this order: eager, inductor, inductor-max-autotune
+    device     cpu or cuda
+    dtype      float32 or bfloat16
+    tf32       whether TF32 is allowed, for matmul and for convolution
+    rules      fields of protocol.Rules that differ from the device's own
+    flush_mb   CPU only: bytes to write before each call; 0 leaves the caches warm
+    gate       lock file of the GPU, or null
+    phases     file to write the current phase to, for the time limits of a parent, or null
+    count      whether to count flops and bytes
+Answer:
+    {"records": [...], "environment": {...}}; one record for each program and mode, always.
+
+Eager is read before anything is compiled, so that it never sees what a compiler leaves behind.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from . import inductor, program, protocol
+from .device import CpuDevice, CudaDevice
+from .gate import Gate
+from .work import count
+
+Record = dict[str, Any]
+
+_TRUSTED = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x @ x, -1)
+
+def get_inputs():
+    return [torch.rand(8, 8)]
+
+def get_init_inputs():
+    return []
+"""
+_DEVICE_LOST = ("illegal memory access", "device-side assert", "unspecified launch", "ECC error")
+_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+_WRONG_DTYPE = ("same dtype", "scalar type", "expected dtype", "not implemented for 'BFloat16'", "mat1 and mat2 must have the same")
+
+
+def handle(request: dict[str, Any]) -> dict[str, Any]:
+    """One record for each program and mode; never raises for what a program does."""
+    device = CudaDevice() if request["device"] == "cuda" else CpuDevice(_flush_bytes(request))
+    _set_precision(request["tf32"])
+    session = Session(request, device)
+    records: list[Record] = []
+    with torch.no_grad():
+        for item in request["programs"]:
+            records += session.measure(item)
+    return {"records": records, "environment": session.environment()}
+
+
+def warm_up() -> None:
+    """Reads a trusted program, so that forks of this process find everything imported."""
+    item = {"key": "trusted", "code": _TRUSTED}
+    fixed = {"device": "cpu", "dtype": "float32", "tf32": False, "count": True}
+    handle({"programs": [item], "modes": ["eager"], **fixed})
+
+
+class Session:
+    """What the readings of one process share."""
+
+    def __init__(self, request: dict[str, Any], device: CpuDevice | CudaDevice) -> None:
+        own = protocol.GPU_RULES if device.kind == "cuda" else protocol.CPU_RULES
+        self._request = request
+        self._device = device
+        self._rules = replace(own, **request.get("rules", {}))
+        self._phases = _Phases(request.get("phases"))
+        self._gate = Gate(request.get("gate"), self._phases, device.settle)
+
+    def measure(self, item: dict[str, Any]) -> list[Record]:
+        """All modes of one program."""
+        records: list[Record] = []
+        prepared: _Prepared | None = None
+        for mode in self._request["modes"]:
+            record = self._blank(item, mode)
+            try:
+                prepared = prepared or self._prepare(item)
+                record |= prepared.facts
+                self._measure_mode(prepared, mode, record)
+            except Exception as error:  # noqa: BLE001  crawled code may raise anything
+                record |= _failure(error, "compile_error" if mode != "eager" else "error")
+            finally:
+                self._gate.pass_on()
+            records.append(record)
+        return records
+
+    def environment(self) -> dict[str, Any]:
+        return {
+            "protocol": protocol.VERSION,
+            **self._device.environment(),
+            "grad": False,
+            "train": False,
+            "cudnn_benchmark": torch.backends.cudnn.benchmark,
+            "matmul_precision": torch.get_float32_matmul_precision(),
+            "load": round(os.getloadavg()[0], 2),
+        }
+
+    def _prepare(self, item: dict[str, Any]) -> _Prepared:
+        self._phases("load")
+        built = program.build(item["code"])
+        self._gate.take()
+        loaded = program.place(built, self._device.torch_device, self._request["dtype"])
+        return _Prepared(loaded, item, self._request["dtype"], self._request.get("count", False))
+
+    def _measure_mode(self, prepared: _Prepared, mode: str, record: Record) -> None:
+        if mode == "eager":
+            self._gate.take()
+            self._phases("measure")
+            self._read(prepared, prepared.loaded.model, record)
+            return
+        if self._device.kind == "cpu" and not inductor.compiler_works():
+            record["status"] = "no_compiler"
+            return
+        self._gate.pass_on()
+        self._phases("compile")
+        exclusive = mode == inductor.MAX_AUTOTUNE  # its compilation benchmarks on the GPU
+        if exclusive:
+            self._gate.take()
+        compiled = inductor.compiled(
+            prepared.loaded.model,
+            mode,
+            before_compile=(lambda: None) if exclusive else self._gate.pass_on,
+            before_run=self._gate.take,
+        )
+        output = compiled.call(*prepared.loaded.fresh())
+        self._gate.take()
+        self._phases("measure")
+        record |= compiled.facts()
+        record["agreement"] = prepared.distance(output)
+        del output
+        if record["agreement"] > 1:
+            record["status"] = protocol.CHANGED_OUTPUT
+            return
+        self._read(prepared, compiled.call, record)
+
+    def _read(self, prepared: _Prepared, call: Callable[..., Any], record: Record) -> None:
+        rules = replace(self._rules, max_inner=1) if prepared.mutates else self._rules
+        self._device.reset_peak()
+        agrees = lambda output: prepared.distance(output) <= 1  # noqa: E731
+        reading = protocol.measure(self._device, call, prepared.loaded.fresh, agrees, rules)
+        record |= reading.as_dict()
+        record["peak_bytes"] = self._device.peak_bytes()
+        record["reasons"] = sorted({*record["reasons"], *prepared.reasons})
+        if record.get("graph_breaks"):
+            record["reasons"].append("graph_break")
+        if self._device.kind == "cuda" and reading.median_ms is not None:
+            record["host_share"] = _host_share(self._device, call, prepared.loaded.fresh(), reading)
+
+    def _blank(self, item: dict[str, Any], mode: str) -> Record:
+        return {
+            "key": item["key"],
+            "mode": mode,
+            "device": self._device.name,
+            "device_kind": self._device.kind,
+            "dtype": self._request["dtype"],
+            "tf32": self._request["tf32"],
+            "protocol": protocol.VERSION,
+            "status": "error",
+            "reasons": [],
+            "median_ms": None,
+            "raw_ms": [],
+        }
+
+
+class _Prepared:
+    """A loaded program, its expected output, and what one eager call showed."""
+
+    def __init__(self, loaded: program.Loaded, item: dict[str, Any], dtype: str, counting: bool):
+        self.loaded = loaded
+        self.facts: dict[str, Any] = {"inputs_made_on": loaded.inputs_made_on}
+        self.reasons: list[str] = []
+        inputs = loaded.fresh()
+        versions = [tensor._version for tensor in program.tensors(inputs)]
+        if counting:
+            work, output = count(loaded.model, inputs)
+            self.facts["work"] = work.as_dict()
+        else:
+            output = loaded.model(*inputs)
+        self.mutates = versions != [tensor._version for tensor in program.tensors(inputs)]
+        if self.mutates:
+            self.reasons.append("mutates_inputs")
+        self._expected = program.copied(output)
+        if not self._expected:
+            raise ValueError("the model gives no tensor")
+        scale = program.scale_of(self._expected)
+        self._tolerance = program.tolerance(dtype, item.get("atol"), item.get("rtol"), scale)
+
+    def distance(self, output: Any) -> float:
+        return self._tolerance.distance(output, self._expected)
+
+
+class _Phases:
+    """Writes the current phase where the parent that enforces time limits can see it."""
+
+    def __init__(self, path: str | None) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644) if path else None
+        self._doing = "start"
+
+    def __call__(self, phase: str) -> None:
+        """`wait`, `hold` and `compute` say who has the gate; anything else is what is done."""
+        if self._file is None:
+            return
+        if phase not in ("wait", "hold", "compute"):
+            self._doing = phase
+        shown = "wait" if phase == "wait" else self._doing
+        os.pwrite(self._file, f"{shown:<12}{time.monotonic():<24.3f}".encode(), 0)
+
+
+def _host_share(device: Any, call: Callable[..., Any], inputs: Any, reading: Any) -> float:
+    """Share of back-to-back calls that the host needs to hand them out; near 1: launch-bound."""
+    calls = max(3, min(30, int(20 / reading.median_ms)))
+    device.settle()
+    started = time.perf_counter()
+    for _ in range(calls):
+        call(*inputs)
+    issued = time.perf_counter()
+    device.settle()
+    return round((issued - started) / (time.perf_counter() - started), 3)
+
+
+def _failure(error: Exception, otherwise: str) -> Record:
+    text = f"{type(error).__name__}: {error}"
+    if any(words in text for words in _DEVICE_LOST):
+        status = "illegal_access"
+    elif isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY):
+        status = "oom"
+    elif any(words in text for words in _WRONG_DTYPE):
+        status = "unsupported_dtype"
+    else:
+        status = otherwise
+    return {"status": status, "median_ms": None, "detail": text[:2000]}
+
+
+def _set_precision(tf32: bool) -> None:
+    # Both, explicitly: torch's defaults allow TF32 for convolution and not for matmul.
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = False
+
+
+def _flush_bytes(request: dict[str, Any]) -> int:
+    return int(request.get("flush_mb", 0)) * 2**20
+
+

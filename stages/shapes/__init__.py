@@ -1,0 +1,28 @@
+"""Shapes: three to five realistic input shapes a problem, each executed before it is believed.
+
+See README.md in this folder for the rules and the reasons of rejection.
+"""
+
+from pipeline.stage import MapStage
+from schemas.problem import SHAPED
+from stages.shapes.settings import ShapesSettings
+from stages.shapes.work import identity, suggest_shapes
+
+STAGE = MapStage(
+    name="shapes",
+    doing="finding and running realistic shapes",
+    version=1,
+    settings=ShapesSettings,
+    gives=SHAPED,
+    reads=(
+        "problem_id",
+        "code",
+        "sizes",
+        "flops",
+        "flops_matrix",
+        "bytes_unfused",
+        "working_set",
+    ),
+    work=suggest_shapes,
+    identity=identity,
+)

@@ -1,0 +1,68 @@
+"""What each size constant counts: by the words of its name, and by where the program uses it."""
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stages.shapes.table import Table
+
+IMAGE_CHANNELS = 4  # grey, RGB or RGBA: a channel count that small is the data's, not the model's
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One size constant."""
+
+    name: str
+    value: int
+    role: str  # batch, sequence, spatial, width, heads, vocabulary, classes, structure
+    kind: str  # data (scales freely), width (all by one factor), vocabulary, fixed
+
+
+def axes_of(code: str, sizes: Mapping[str, int], table: Table) -> list[Axis]:
+    """All size constants of a program, in its order.
+
+    A constant that only get_inputs uses belongs to the data, whatever its name; one that the
+    constructor or the module's code sees belongs to the model, unless it is a length.
+    """
+    by_model, by_inputs = _users(code)
+    found = []
+    for position, (name, value) in enumerate(sizes.items()):
+        role = _role(name, table)
+        kind = table.kinds.get(role, "fixed")
+        if name in by_inputs and name not in by_model:
+            role = role if kind == "data" else ("batch" if position == 0 else "sequence")
+            kind = "data"
+        elif kind == "width" and value <= IMAGE_CHANNELS:
+            kind = "fixed"
+        found.append(Axis(name, value, role, kind))
+    return found
+
+
+def _role(name: str, table: Table) -> str:
+    words = [word for word in re.split(r"[_\d]+", name) if word]
+    for word in reversed(words):
+        if word in table.words:
+            return table.words[word]
+    return "structure"
+
+
+def _users(code: str) -> tuple[set[str], set[str]]:
+    """(names that the model's side reads, names that get_inputs reads)."""
+    by_model: set[str] = set()
+    by_inputs: set[str] = set()
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        is_inputs = isinstance(node, ast.FunctionDef) and node.name == "get_inputs"
+        if is_inputs:
+            by_inputs |= names
+        elif not _is_size(node):
+            by_model |= names
+    return by_model, by_inputs
+
+
+def _is_size(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)

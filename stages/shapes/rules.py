@@ -1,0 +1,157 @@
+"""The rule-based suggester: real models' sizes for the axes, and a batch solved for the time.
+
+Each setting starts from the table's wish and is amended by what the check said: too slow or too
+large shrinks the data axes, too fast grows them, an error gives up one degree of freedom after the
+other: first odd lengths become odd multiples of the author's, then widths stay as the author has
+them, then only the batch is changed.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stages.shapes.roles import Axis, axes_of
+from stages.shapes.suggestion import Problem, Rejection, Suggestion
+from stages.shapes.table import Setting, Table, Target
+
+MOST_BATCH = 8192
+CAUTION = 4  # after that many errors nothing is left to give up
+
+
+@dataclass(frozen=True)
+class Rules:
+    """See the module."""
+
+    table: Table
+    target: Target
+    name: str = "rules-v1"
+
+    def suggest(self, problem: Problem, rejections: Sequence[Rejection]) -> list[Suggestion]:
+        axes = axes_of(problem.code, problem.sizes, self.table)
+        last = {r.suggestion.name for r in rejections[-len(self.table.settings) :]}
+        suggestions = []
+        for setting in self.table.settings:
+            mine = [r for r in rejections if r.suggestion.name == setting.name]
+            if rejections and setting.name not in last:
+                continue
+            sizes = self._sizes(problem, axes, setting, mine)
+            if sizes is not None:
+                suggestions.append(
+                    Suggestion(setting.name, sizes, setting.reason, setting.held_out)
+                )
+        return suggestions
+
+    def _sizes(
+        self, problem: Problem, axes: list[Axis], setting: Setting, mine: list[Rejection]
+    ) -> dict[str, int] | None:
+        """The sizes for one setting, or None where nothing new can be tried."""
+        errors = sum(r.reason == "does_not_run" for r in mine)
+        if errors >= CAUTION:
+            return None
+        sizes = self._wish(axes, setting, errors)
+        budget = self._budget(problem, axes, setting, sizes)
+        for rejection in mine:
+            budget *= self._correction(rejection, setting)
+        sizes = _spend(sizes, axes, setting, budget, errors)
+        tried = [dict(r.suggestion.sizes) for r in mine]
+        return None if sizes in tried else sizes
+
+    def _wish(self, axes: list[Axis], setting: Setting, errors: int) -> dict[str, int]:
+        """Every axis at the table's size, all batches at one."""
+        factor = self._width_factor(axes, setting) if errors < 2 else 1
+        sizes = {}
+        for axis in axes:
+            size = axis.value
+            if axis.kind == "width":
+                size = axis.value * factor
+            elif axis.kind == "vocabulary" and errors < 2:
+                size = max(axis.value, self._scaled(setting.vocabulary))
+            elif axis.kind == "data" and axis.role == "batch":
+                size = setting.batch or 1
+            elif axis.kind == "data" and errors < 3:
+                wish = setting.spatial if axis.role == "spatial" else setting.sequence
+                size = _length(axis.value, self._scaled(wish), setting.odd, errors)
+            sizes[axis.name] = size
+        return sizes
+
+    def _width_factor(self, axes: list[Axis], setting: Setting) -> int:
+        """One factor for all widths: the widest is to come near a real model's."""
+        widest = max((a.value for a in axes if a.kind == "width"), default=0)
+        if widest == 0:
+            return 1
+        wish = self._scaled(setting.width)
+        return max(1, round(wish / widest))
+
+    def _scaled(self, size: int) -> int:
+        return max(1, round(size * self.target.scale))
+
+    def _budget(
+        self, problem: Problem, axes: list[Axis], setting: Setting, sizes: dict[str, int]
+    ) -> float:
+        """How many times the wish, at batch one, fits into the setting's time."""
+        data = math.prod(sizes[a.name] / a.value for a in axes if a.kind == "data")
+        width = max((sizes[a.name] / a.value for a in axes if a.kind == "width"), default=1.0)
+        base = self.target.milliseconds(
+            round(problem.flops * width * data),
+            round(problem.flops_matrix * width * width * data),
+            round(problem.bytes_unfused * width * data),
+        )
+        return setting.ms / base if base > 0 else 1.0
+
+    def _correction(self, rejection: Rejection, setting: Setting) -> float:
+        """By which factor a rejection changes what may be spent."""
+        match rejection.reason:
+            case "too_slow" | "too_fast" if rejection.milliseconds:
+                return setting.ms / rejection.milliseconds
+            case "too_large" if rejection.working_set:
+                return 0.7 * self.target.most_working_set / rejection.working_set
+            case "too_slow" | "too_large":
+                return 0.25
+            case "not_distinct":
+                return 2.0
+            case _:
+                return 1.0
+
+
+def _spend(
+    sizes: dict[str, int], axes: list[Axis], setting: Setting, budget: float, errors: int
+) -> dict[str, int]:
+    """Grows the batch by the budget; below one, shrinks the lengths."""
+    sizes = dict(sizes)
+    batches = [a for a in axes if a.kind == "data" and a.role == "batch"]
+    lengths = [a for a in axes if a.kind == "data" and a.role != "batch"]
+    if batches and setting.batch is None:
+        first = batches[0]
+        wanted = min(MOST_BATCH, max(setting.least_batch, _power(budget)))
+        sizes[first.name] = wanted | 1 if setting.odd else wanted
+        budget /= sizes[first.name]
+        for other in batches[1:]:  # equal author's values are one axis under two names
+            same = other.value == first.value
+            sizes[other.name] = sizes[first.name] if same else other.value
+    elif setting.batch is not None:
+        for axis in batches:
+            sizes[axis.name] = setting.batch
+    if lengths and (budget < 0.5 or (budget > 2 and errors == 0)):
+        factor = budget ** (1 / len(lengths))
+        for axis in lengths:
+            sizes[axis.name] = _length(
+                axis.value, max(1, round(sizes[axis.name] * factor)), setting.odd, errors
+            )
+    return sizes
+
+
+def _length(base: int, wish: int, odd: bool, errors: int) -> int:
+    """A length near the wish: a multiple of the author's, so that patches and windows fit.
+
+    An odd setting first tries a length that nothing divides, then an odd multiple of the author's.
+    """
+    if odd and errors == 0:
+        return max(wish - 1, 3) | 1
+    multiple = max(1, round(wish / base))
+    if odd and multiple > 1:
+        multiple = (multiple - 1) | 1 if multiple > 2 else 3
+    return base * multiple
+
+
+def _power(value: float) -> int:
+    return 1 if value < 1 else int(2 ** round(math.log2(min(value, MOST_BATCH))))

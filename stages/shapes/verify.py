@@ -1,0 +1,142 @@
+"""No shape is believed before it was executed: traced at full size, run for real if that is cheap."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.sandbox import Fault
+from pipeline.source.program import apply_sizes
+from pipeline.tracing.ask import trace
+from stages.shapes.settings import ShapesSettings
+from stages.shapes.suggestion import Problem, Rejection, Suggestion
+from stages.shapes.table import Target
+
+TWIN = 64  # a data axis of a small twin is at most that long
+DISTINCT = 1.1  # some axis must differ by at least this factor, or in parity
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A shape that ran."""
+
+    suggestion: Suggestion
+    facts: Mapping[str, Any]
+    milliseconds: float  # by roofline on the target
+
+
+class CouldNotTell(Exception):
+    """The sandbox gave no answer; the row is to be tried again."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.reason)
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """Checks suggestions for one problem against one target."""
+
+    problem: Problem
+    target: Target
+    here: Target  # the device that real runs take place on
+    settings: ShapesSettings
+    minimum_sandbox: str
+
+    def check(
+        self, suggestion: Suggestion, accepted: Sequence[Verified], *, last: bool
+    ) -> Verified | Rejection:
+        """Runs a suggestion.
+
+        Args:
+            suggestion: what to check.
+            accepted: shapes that were believed before, to be distinct from.
+            last: whether there is no further round: then a shape that is too small for the
+                target is taken, because the module may allow nothing larger.
+
+        Raises:
+            CouldNotTell: no answer from the sandbox.
+        """
+        if any(not distinct(suggestion.sizes, other.suggestion.sizes) for other in accepted):
+            return Rejection(suggestion, "not_distinct", "too near a shape that is there already")
+        facts = self._traced(suggestion, fake=True, sizes=suggestion.sizes)
+        if isinstance(facts, Rejection):
+            return facts
+        ms = self.target.milliseconds(facts["flops"], facts["flops_matrix"], facts["bytes_unfused"])
+        too_much = self._too_much(suggestion, facts, ms, last)
+        if too_much is not None:
+            return too_much
+        real = self._traced(suggestion, fake=False, sizes=self._real_sizes(suggestion, facts))
+        if isinstance(real, Rejection):
+            return real
+        if not real["finite"]:
+            return Rejection(suggestion, "not_finite", "NaN or infinity at these sizes")
+        return Verified(suggestion, facts, ms)
+
+    def _too_much(
+        self, suggestion: Suggestion, facts: Mapping[str, Any], ms: float, last: bool
+    ) -> Rejection | None:
+        room = self.settings.max_working_set or self.target.most_working_set
+        held = facts["working_set"]
+        if held > room:
+            detail = f"{held} bytes alive at once, {room} allowed"
+            return Rejection(suggestion, "too_large", detail, ms, held)
+        if ms > self.target.most_ms:
+            detail = f"{ms:.3g} ms by roofline, {self.target.most_ms:g} allowed"
+            return Rejection(suggestion, "too_slow", detail, ms, held)
+        if not last and (ms < self.target.least_ms or held < self.target.cache_bytes):
+            detail = f"{ms:.3g} ms by roofline, {held} bytes alive at once"
+            return Rejection(suggestion, "too_fast", detail, ms, held)
+        return None
+
+    def _real_sizes(self, suggestion: Suggestion, facts: Mapping[str, Any]) -> Mapping[str, int]:
+        """Full size where this machine can afford it, else a twin: data axes at most TWIN long."""
+        cost = self.here.milliseconds(facts["flops"], facts["flops_matrix"], facts["bytes_unfused"])
+        if cost <= self.settings.real_run_ms and facts["working_set"] < self.here.most_working_set:
+            return suggestion.sizes
+        base = self.problem.sizes
+        return {n: s if s <= base[n] else _twin(s, base[n]) for n, s in suggestion.sizes.items()}
+
+    def _traced(
+        self, suggestion: Suggestion, *, fake: bool, sizes: Mapping[str, int]
+    ) -> dict[str, Any] | Rejection:
+        code = apply_sizes(self.problem.code, sizes)
+        told = trace(code, fake=fake, limits=self.settings.limits(), minimum=self.minimum_sandbox)
+        if isinstance(told, Fault):
+            if told.reason in ("cpu_limit", "memory_limit"):
+                return Rejection(suggestion, "too_large", told.reason)
+            raise CouldNotTell(told)
+        if told.get("fault") == "needs_data" and fake:
+            # Fakes can't tell: the real run at this size decides, within its limits.
+            return self._traced(suggestion, fake=False, sizes=sizes)
+        if "fault" in told:
+            reason = "too_large" if told["fault"] == "memory_limit" else "does_not_run"
+            return Rejection(suggestion, reason, f"{told['fault']}: {told['detail']}")
+        return told
+
+
+def distinct(one: Mapping[str, int], other: Mapping[str, int]) -> bool:
+    """Some axis differs by a factor, or is odd in one and even in the other."""
+    for name, size in one.items():
+        low, high = sorted((size, other[name]))
+        if high >= DISTINCT * low or (size != other[name] and (size % 2 != other[name] % 2)):
+            return True
+    return False
+
+
+def shape_id(sizes: Mapping[str, int]) -> str:
+    """Identity of a shape within its problem: first 12 hex digits over the sorted sizes."""
+    text = ",".join(f"{name}={size}" for name, size in sorted(sizes.items()))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _twin(size: int, base: int) -> int:
+    """A smaller size with the same parity and divisibility by the author's size, where it can."""
+    if size % base == 0:
+        multiple = size // base
+        return base * min(multiple, 2 + multiple % 2)
+    return min(size, TWIN - 1 + (size + 1) % 2) if size > TWIN else size
+
+
+_ = math
