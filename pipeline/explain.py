@@ -89,12 +89,14 @@ def _find(wanted: str, stages: Sequence[Stage], store: Store) -> tuple[str, str]
             (result.table("failed"), ("row_id",), ("name",)),
         ):
             key = next((name for name in ids if name in table.schema.names), None)
-            label = next((name for name in names if name in table.schema.names), None)
-            if key is None or label is None:
+            if key is None:
                 continue
+            label = next((name for name in names if name in table.schema.names), key)
             mask = pc.or_(pc.starts_with(table[key], wanted), pc.equal(table[label], wanted))
-            for row in table.filter(mask).select([key, label]).to_pylist():
-                found.setdefault(row[key], row[label])
+            found_here = table.filter(mask)
+            names_here = found_here[label].to_pylist()
+            for row_id, name in zip(found_here[key].to_pylist(), names_here, strict=True):
+                found.setdefault(row_id, name)
     if not found:
         raise UsageError(
             f"no row starts with {wanted!r} in {store.root}; run first, or check --out"

@@ -42,7 +42,9 @@ def test_order_of_arrival_does_not_change_a_byte(tmp_path_factory, numbers, rand
     random.shuffle(shuffled)
     toy.run(root / "b", shuffled)
     tables = [toy.bytes_of(root / name) for name in "ab"]
-    assert tables[0]["store/rank/result/kept.parquet"] == tables[1]["store/rank/result/kept.parquet"]
+    assert (
+        tables[0]["store/rank/result/kept.parquet"] == tables[1]["store/rank/result/kept.parquet"]
+    )
 
 
 def test_workers_do_not_change_a_byte(tmp_path: Path) -> None:
@@ -152,9 +154,7 @@ def test_a_damaged_memory_costs_only_its_rows(tmp_path: Path) -> None:
 
 
 def test_a_row_that_kills_its_worker_is_one_failed_row(tmp_path: Path) -> None:
-    lines = toy.run(
-        tmp_path, [111, 112, 191], workers=1, square=toy.SquareSettings(die_on=[9])
-    )
+    lines = toy.run(tmp_path, [111, 112, 191], workers=1, square=toy.SquareSettings(die_on=[9]))
     assert lines[2].result.rows == {"in": 9, "kept": 8, "removed": 0, "failed": 1}
     failed = lines[2].result.table("failed").to_pylist()
     assert [row["reason"] for row in failed] == ["worker_died"]

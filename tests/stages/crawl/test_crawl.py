@@ -20,7 +20,9 @@ MIT = """MIT License
 Permission is hereby granted, free of charge, to any person obtaining a copy of this software ...
 The above copyright notice and this permission notice shall be included in all copies.
 """
-MODULE = "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+MODULE = (
+    "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+)
 
 
 @pytest.fixture
@@ -33,9 +35,7 @@ def crawl(project: Path, sources: str, **settings) -> list[Outcome]:
     (project / "data" / "sources.toml").write_text(sources)
     names = [line.split('"')[1] for line in sources.splitlines() if line.startswith("name")]
     chosen = CrawlSettings(sources=names, **settings)
-    place = Workplace(
-        cache=project / "cache", shared=project / "shared", data=project / "data"
-    )
+    place = Workplace(cache=project / "cache", shared=project / "shared", data=project / "data")
     place.cache.mkdir(exist_ok=True)
     rows = start(chosen, place).to_pylist()
     return [outcome for outcomes in work(rows, chosen, place) for outcome in outcomes]
@@ -59,8 +59,12 @@ def wheel(project: Path, name: str = "netpack", licence: str = "License: MIT") -
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(f"{name}/net.py", MODULE)
         archive.writestr(f"{name}/plain.py", "x = 1\n")
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{licence}\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{licence}\n"
+        )
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         archive.writestr(f"{info}/licenses/LICENSE", MIT)
         archive.writestr(f"{info}/RECORD", "")
     return path
@@ -138,7 +142,9 @@ def test_a_git_source_is_read_at_its_commit_without_a_checkout(project: Path) ->
 
 
 def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
@@ -213,7 +219,10 @@ def test_a_bad_file_costs_that_file_only(project: Path, content: bytes, reason: 
 def test_more_files_than_wanted_are_removed_by_a_stable_choice(project: Path) -> None:
     files = {f"net{i}.py": f"# {i}\n{MODULE}".encode() for i in range(6)}
     outcomes = crawl(project, folder(project, files), max_files=2)
-    assert Counter(getattr(o, "reason", "kept") for o in outcomes) == {"kept": 2, "over_max_files": 4}
+    assert Counter(getattr(o, "reason", "kept") for o in outcomes) == {
+        "kept": 2,
+        "over_max_files": 4,
+    }
     again = crawl(project, folder(project, files), max_files=2)
     assert outcomes == again
 

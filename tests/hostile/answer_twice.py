@@ -1,0 +1,9 @@
+"""Forks, and lets the child come back up into the worker with an answer of its own."""
+import os
+
+
+def run():
+    if os.fork() == 0:
+        return "ESCAPED"
+    os.wait()
+    return "contained"

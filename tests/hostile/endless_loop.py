@@ -1,0 +1,4 @@
+"""Loops for ever."""
+def run():
+    while True:
+        pass

@@ -1,0 +1,4 @@
+"""Prints without end."""
+def run():
+    while True:
+        print("x" * 10_000)

@@ -1,0 +1,19 @@
+"""Enters the namespaces of process 1."""
+import ctypes
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def syscall(number, *arguments):
+    """Gives the result and errno of a raw system call."""
+    LIBC.syscall.restype = ctypes.c_long
+    return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
+
+
+import platform
+
+
+def run():
+    number = {"x86_64": 308, "aarch64": 268}[platform.machine()]
+    result, error = syscall(number, 3, 0)
+    return "contained" if (result, error) == (-1, 1) else f"ESCAPED {result} {error}"

@@ -1,0 +1,3 @@
+"""Answers with 100 MB."""
+def run():
+    return bytes(100 * 2**20)

@@ -1,0 +1,19 @@
+"""Loads a kernel module."""
+import ctypes
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def syscall(number, *arguments):
+    """Gives the result and errno of a raw system call."""
+    LIBC.syscall.restype = ctypes.c_long
+    return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
+
+
+import platform
+
+
+def run():
+    number = {"x86_64": 175, "aarch64": 105}[platform.machine()]
+    result, error = syscall(number, b"x", 1, b"")
+    return "contained" if (result, error) == (-1, 1) else f"ESCAPED {result} {error}"

@@ -1,0 +1,17 @@
+"""Makes a device node of the disk."""
+def refused(attempt, *arguments):
+    """Gives whether `attempt` fails as it should."""
+    try:
+        attempt(*arguments)
+    except (OSError, ValueError):
+        return True
+    return False
+
+
+import os
+import stat
+
+
+def run():
+    made = refused(os.mknod, "disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
+    return "contained" if made else "ESCAPED"

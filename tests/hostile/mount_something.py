@@ -1,0 +1,19 @@
+"""Mounts a tmpfs over /usr."""
+import ctypes
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def syscall(number, *arguments):
+    """Gives the result and errno of a raw system call."""
+    LIBC.syscall.restype = ctypes.c_long
+    return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
+
+
+import platform
+
+
+def run():
+    number = {"x86_64": 165, "aarch64": 40}[platform.machine()]
+    result, error = syscall(number, b"x", b"/usr", b"tmpfs", 0, None)
+    return "contained" if (result, error) == (-1, 1) else f"ESCAPED {result} {error}"

@@ -1,0 +1,19 @@
+"""Becomes root in a user namespace of its own."""
+import ctypes
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def syscall(number, *arguments):
+    """Gives the result and errno of a raw system call."""
+    LIBC.syscall.restype = ctypes.c_long
+    return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
+
+
+import platform
+
+
+def run():
+    number = {"x86_64": 272, "aarch64": 97}[platform.machine()]
+    result, error = syscall(number, 0x10000000)
+    return "contained" if (result, error) == (-1, 1) else f"ESCAPED {result} {error}"

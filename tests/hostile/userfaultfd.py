@@ -1,0 +1,19 @@
+"""Takes page faults into its own hands, the usual help for kernel exploits."""
+import ctypes
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def syscall(number, *arguments):
+    """Gives the result and errno of a raw system call."""
+    LIBC.syscall.restype = ctypes.c_long
+    return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
+
+
+import platform
+
+
+def run():
+    number = {"x86_64": 323, "aarch64": 282}[platform.machine()]
+    result, error = syscall(number, 0)
+    return "contained" if (result, error) == (-1, 1) else f"ESCAPED {result} {error}"
