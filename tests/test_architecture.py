@@ -1,6 +1,7 @@
 """Who may know whom: the rules of DESIGN.md, section 1, read from the imports."""
 
 import ast
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,6 @@ def test_every_stage_has_the_room_of_its_name() -> None:
 
 
 def test_a_stage_gives_what_the_next_one_reads() -> None:
-    for before, after in zip(STAGES, STAGES[1:], strict=False):
+    for before, after in itertools.pairwise(STAGES):
         missing = set(after.reads) - set(before.gives.names)
         assert not missing, f"{after.name} reads {missing}, which {before.name} does not give"

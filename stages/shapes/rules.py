@@ -28,11 +28,10 @@ class Rules:
 
     def suggest(self, problem: Problem, rejections: Sequence[Rejection]) -> list[Suggestion]:
         axes = axes_of(problem.code, problem.sizes, self.table)
-        last = {r.suggestion.name for r in rejections[-len(self.table.settings) :]}
         suggestions = []
         for setting in self.table.settings:
             mine = [r for r in rejections if r.suggestion.name == setting.name]
-            if rejections and setting.name not in last:
+            if rejections and not mine:
                 continue
             sizes = self._sizes(problem, axes, setting, mine)
             if sizes is not None:

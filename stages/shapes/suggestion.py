@@ -45,7 +45,9 @@ class Suggester(Protocol):
     """Goes into `suggested_by`: rules-vN, or model and prompt version."""
 
     def suggest(self, problem: Problem, rejections: Sequence[Rejection]) -> list[Suggestion]:
-        """All settings in the first round, then amended ones for those that were rejected.
+        """All settings in the first round, then amended ones for those ever rejected.
+
+        What is suggested again under the name of a setting that has been believed is ignored.
 
         Args:
             problem: what sizes are wanted for.

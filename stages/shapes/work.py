@@ -73,7 +73,9 @@ def _rounds(
         rejections += fresh
         if not fresh:
             break
-        pending = suggester.suggest(problem, rejections)
+        open_names = {rejection.suggestion.name for rejection in fresh}
+        amended = suggester.suggest(problem, rejections)
+        pending = [suggestion for suggestion in amended if suggestion.name in open_names]
     if not verified:
         answer = verifier.check(_as_written(problem), [], last=True)
         (verified if isinstance(answer, Verified) else rejections).append(answer)  # type: ignore[arg-type]

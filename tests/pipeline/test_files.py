@@ -34,10 +34,10 @@ def test_a_folder_is_replaced_in_one_piece(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no space left on the disk") as error:
-        with whole_file(tmp_path / "file") as partial:
-            partial.write_text("something")
-            raise OSError(errno.ENOSPC, "No space left on device")
+    full = pytest.raises(StoreError, match="no space left on the disk")
+    with full as error, whole_file(tmp_path / "file") as partial:
+        partial.write_text("something")
+        raise OSError(errno.ENOSPC, "No space left on device")
     assert "file" in str(error.value)
     assert not list(tmp_path.iterdir())
 

@@ -51,5 +51,5 @@ def test_a_recipe_that_is_not_utf8_is_one_line(tmp_path: Path) -> None:
 
 
 def test_an_unknown_recipe_names_those_there_are() -> None:
-    with pytest.raises(RecipeError, match="no recipe 'locl'; there are: .*local"):
+    with pytest.raises(RecipeError, match=r"no recipe 'locl'; there are: .*local"):
         find_recipe("locl", RECIPES)
