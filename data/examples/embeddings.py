@@ -120,7 +120,7 @@ class MultiResolutionHashGrid(nn.Module):
                 step = torch.tensor(corner, device=points.device)
                 x, y = (cell.long() + step).unbind(-1)
                 row = (x ^ (y * 2654435761)) % self.table_size
-                weight = torch.where(step == 1, inside, 1 - inside).prod(dim=-1, keepdim=True)
+                weight = (1 - step - inside).abs().prod(dim=-1, keepdim=True)
                 value = value + weight * table[row]
             encoded.append(value)
         return torch.cat(encoded, dim=-1)

@@ -83,7 +83,10 @@ class LatticeBoltzmannStep(nn.Module):
 
 
 class UpwindBurgers(nn.Module):
-    """Inviscid Burgers equation, first-order upwind flux, plus a little diffusion. u: (B, cells)."""
+    """Burgers equation, first-order upwind flux, plus a little diffusion.
+
+    u: (B, cells), on a ring
+    """
 
     def __init__(self, cfl: float = 0.25, viscosity: float = 0.05):
         super().__init__()

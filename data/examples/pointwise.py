@@ -12,9 +12,9 @@ IMAGE_STD = (0.229, 0.224, 0.225)
 
 
 class PixelStandardise(nn.Module):
-    """Bring 8-bit style pixel values to zero mean and unit variance per colour.
+    """Bring pixel values to zero mean and unit variance per colour.
 
-    image: (B, 3, H, W), values in [0, 255]
+    image: (B, 3, H, W), values in [0, 1]
     """
 
     def __init__(self, mean=IMAGE_MEAN, std=IMAGE_STD):
@@ -23,7 +23,7 @@ class PixelStandardise(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1))
 
     def forward(self, image):
-        return (image / 255.0 - self.mean) / self.std
+        return (image - self.mean) / self.std
 
 
 class ResidualBlend(nn.Module):
@@ -49,6 +49,57 @@ class GammaCorrection(nn.Module):
 
     def forward(self, x):
         return x.abs().pow(self.exponent)
+
+
+class LogitAdjustment(nn.Module):
+    """Correct a classifier for how often it saw each class.
+
+    logits: (batch, num_classes)
+    """
+
+    def __init__(self, num_classes: int = 50, tau: float = 1.0):
+        super().__init__()
+        frequency = 1.0 / torch.arange(1, num_classes + 1)  # long-tailed
+        self.register_buffer("shift", tau * torch.log(frequency / frequency.sum()))
+
+    def forward(self, logits: torch.Tensor) -> torch.Tensor:
+        return logits - self.shift
+
+
+class ScaledResidual(nn.Module):
+    """Add a branch, scaled per channel. x, branch: (batch, seq, dim)."""
+
+    def __init__(self, dim: int = 256, init: float = 0.1):
+        super().__init__()
+        self.scale = nn.Parameter(torch.full((dim,), init))
+
+    def forward(self, x, branch):
+        return torch.addcmul(x, branch, self.scale)
+
+
+class DecibelGain(nn.Module):
+    """Amplify each clip by its own gain. clip: (batch, samples); gain_db: (batch,)."""
+
+    def forward(self, clip: torch.Tensor, gain_db: torch.Tensor) -> torch.Tensor:
+        return clip * torch.pow(10.0, gain_db / 20.0).unsqueeze(1)
+
+
+class BoxDeltasToCorners(nn.Module):
+    """Apply predicted deltas to anchors, as detectors do; centres in, corners out.
+
+    anchors, deltas: (num_boxes, 4) as x, y, width, height
+    """
+
+    def __init__(self, variances: tuple[float, float] = (0.1, 0.2), max_scale: float = 4.0):
+        super().__init__()
+        self.move, self.stretch = variances
+        self.max_scale = max_scale
+
+    def forward(self, anchors, deltas):
+        extent = anchors[:, 2:].abs()
+        centre = anchors[:, :2] + self.move * deltas[:, :2] * extent
+        half = 0.5 * extent * torch.exp((self.stretch * deltas[:, 2:]).clamp(max=self.max_scale))
+        return torch.cat([centre - half, centre + half], dim=1)
 
 
 class MuLawCompress(nn.Module):

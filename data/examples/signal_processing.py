@@ -75,12 +75,13 @@ class BiquadCascade(nn.Module):
         r = torch.sigmoid(self.radius)
         a1, a2 = -2 * r * torch.cos(self.angle), r * r
         for (b0, b1, b2), c1, c2 in zip(self.feedforward, a1, a2):
-            s1 = s2 = x.new_zeros(x.size(0))
+            past = F.pad(x, (2, 0))
+            driven = b0 * x + b1 * past[:, 1:-1] + b2 * past[:, :-2]
+            y1 = y2 = x.new_zeros(x.size(0))
             out = []
-            for sample in x.unbind(1):
-                y = b0 * sample + s1
-                s1, s2 = b1 * sample - c1 * y + s2, b2 * sample - c2 * y
-                out.append(y)
+            for v in driven.unbind(1):
+                y1, y2 = v - c1 * y1 - c2 * y2, y1
+                out.append(y1)
             x = torch.stack(out, dim=1)
         return x
 

@@ -215,6 +215,9 @@ class _Server:
         except BaseException:
             self.stop()
             raise
+        if "too_weak" in greeting:
+            self.stop()
+            raise levels.SandboxTooWeak(str(greeting["too_weak"]))
         return str(greeting["level"])
 
 

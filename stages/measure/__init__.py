@@ -1,0 +1,19 @@
+"""measure: eager and TorchInductor times on a named device, as far as they can be trusted."""
+
+from pipeline.stage import MapStage
+from schemas.problem import MEASURED
+from stages.measure.settings import MeasureSettings
+from stages.measure.stage import identity, measure
+
+STAGE = MapStage(
+    name="measure",
+    doing="Timing",
+    version=1,
+    settings=MeasureSettings,
+    gives=MEASURED,
+    reads=("problem_id", "code", "shapes", "atol", "rtol"),
+    work=measure,
+    identity=identity,
+    workers=1,  # two timings on one machine disturb each other
+    batch=8,
+)

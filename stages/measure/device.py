@@ -71,6 +71,9 @@ class CpuDevice:
             "cores": os.cpu_count(),
         }
 
+    def state(self) -> dict[str, Any]:
+        return {"load": round(os.getloadavg()[0], 2)}
+
 
 class CudaDevice:
     """The current CUDA device, by events on its stream."""
@@ -130,8 +133,13 @@ class CudaDevice:
             "cudnn": torch.backends.cudnn.version(),
             "clock": "CUDA events",
             "flush_bytes": self.flush_bytes,
-            **self._watch.facts(),
+            "power_limit_mw": self._watch.facts().get("power_limit_mw"),
+            "driver": self._watch.facts().get("driver"),
         }
+
+    def state(self) -> dict[str, Any]:
+        """What changes from minute to minute."""
+        return self._watch.facts()
 
 
 def cpu_name() -> str:

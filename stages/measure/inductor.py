@@ -35,7 +35,9 @@ class Compiled:
             "graphs": int(counters["stats"]["unique_graphs"]),
             "graph_breaks": sum(counters["graph_break"].values()),
             "triton_kernels": sum(count_triton(source) for source in self.sources),
-            "cpp_kernels": sum(source.count("async_compile.cpp_pybinding(") for source in self.sources),
+            "cpp_kernels": sum(
+                source.count("async_compile.cpp_pybinding(") for source in self.sources
+            ),
             "extern_kernels": sum(count_extern(source) for source in self.sources),
             "generated_code": "\n\n".join(self.sources),
         }
@@ -72,7 +74,9 @@ def compiled(
     torch._dynamo.reset()
     counters.clear()
     result = Compiled(call=model)
-    options = {"max_autotune": True, "coordinate_descent_tuning": True} if mode == MAX_AUTOTUNE else {}
+    options = (
+        {"max_autotune": True, "coordinate_descent_tuning": True} if mode == MAX_AUTOTUNE else {}
+    )
 
     def backend(graph: Any, example_inputs: Any) -> Callable[..., Any]:
         before_compile()

@@ -75,3 +75,34 @@ def watch(uuid: str) -> Watch | Nothing:
     if library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle)) != 0:
         return Nothing()
     return Watch(library, handle)
+
+
+def gpus() -> list[dict[str, Any]]:
+    """uuid, name and memory_bytes of each GPU of the machine; empty without NVML."""
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return []
+    count = ctypes.c_uint()
+    if library.nvmlInit_v2() != 0 or library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
+        return []
+    return [_describe(library, index) for index in range(count.value)]
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
+
+
+def _describe(library: ctypes.CDLL, index: int) -> dict[str, Any]:
+    handle, memory = ctypes.c_void_p(), _Memory()
+    name, uuid = ctypes.create_string_buffer(96), ctypes.create_string_buffer(96)
+    library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(handle))
+    library.nvmlDeviceGetName(handle, name, ctypes.c_uint(96))
+    library.nvmlDeviceGetUUID(handle, uuid, ctypes.c_uint(96))
+    library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory))
+    return {
+        "uuid": uuid.value.decode(),
+        "name": name.value.decode(),
+        "memory_bytes": int(memory.total),
+        "used_bytes": int(memory.used),
+    }

@@ -3,7 +3,7 @@
 `handle(request) -> dict` is the same on a CPU inside the sandbox and on a bare GPU machine.
 
 Request:
-    programs   list of {key, code, atol, rtol}: atol and rtol may be null
+    programs   list of {key, code, atol, rtol, slowest_ms}: all but key and code may be null
     modes      in this order: eager, inductor, inductor-max-autotune
     device     cpu or cuda
     dtype      float32 or bfloat16
@@ -11,10 +11,12 @@ Request:
     rules      fields of protocol.Rules that differ from the device's own
     flush_mb   CPU only: bytes to write before each call; 0 leaves the caches warm
     gate       lock file of the GPU, or null
+    cores      {timing, compiling}: cores for whoever holds the gate, and for all others; or null
     phases     file to write the current phase to, for the time limits of a parent, or null
     count      whether to count flops and bytes
 Answer:
-    {"records": [...], "environment": {...}}; one record for each program and mode, always.
+    {"records": [...], "environment": {...}, "state": {...}}; one record for each program and mode,
+    always. `state` is what changes from minute to minute: clocks, temperature, load.
 
 Eager is read before anything is compiled, so that it never sees what a compiler leaves behind.
 """
@@ -51,7 +53,13 @@ def get_init_inputs():
 """
 _DEVICE_LOST = ("illegal memory access", "device-side assert", "unspecified launch", "ECC error")
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
-_WRONG_DTYPE = ("same dtype", "scalar type", "expected dtype", "not implemented for 'BFloat16'", "mat1 and mat2 must have the same")
+_WRONG_DTYPE = (
+    "same dtype",
+    "scalar type",
+    "expected dtype",
+    "not implemented for 'BFloat16'",
+    "mat1 and mat2 must have the same",
+)
 
 
 def handle(request: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +71,11 @@ def handle(request: dict[str, Any]) -> dict[str, Any]:
     with torch.no_grad():
         for item in request["programs"]:
             records += session.measure(item)
-    return {"records": records, "environment": session.environment()}
+    return {
+        "records": records,
+        "environment": session.environment(),
+        "state": device.state(),
+    }
 
 
 def warm_up() -> None:
@@ -82,7 +94,7 @@ class Session:
         self._device = device
         self._rules = replace(own, **request.get("rules", {}))
         self._phases = _Phases(request.get("phases"))
-        self._gate = Gate(request.get("gate"), self._phases, device.settle)
+        self._gate = Gate(request.get("gate"), self._tell, device.settle)
 
     def measure(self, item: dict[str, Any]) -> list[Record]:
         """All modes of one program."""
@@ -109,8 +121,14 @@ class Session:
             "train": False,
             "cudnn_benchmark": torch.backends.cudnn.benchmark,
             "matmul_precision": torch.get_float32_matmul_precision(),
-            "load": round(os.getloadavg()[0], 2),
         }
+
+    def _tell(self, event: str) -> None:
+        """Whoever holds the gate launches from cores that no compilation runs on."""
+        cores = self._request.get("cores")
+        if cores and event != "wait":
+            os.sched_setaffinity(0, cores["timing" if event == "hold" else "compiling"])
+        self._phases(event)
 
     def _prepare(self, item: dict[str, Any]) -> _Prepared:
         self._phases("load")
@@ -152,6 +170,8 @@ class Session:
 
     def _read(self, prepared: _Prepared, call: Callable[..., Any], record: Record) -> None:
         rules = replace(self._rules, max_inner=1) if prepared.mutates else self._rules
+        if prepared.slowest_ms is not None:
+            rules = replace(rules, slowest_ms=prepared.slowest_ms)
         self._device.reset_peak()
         agrees = lambda output: prepared.distance(output) <= 1  # noqa: E731
         reading = protocol.measure(self._device, call, prepared.loaded.fresh, agrees, rules)
@@ -186,6 +206,7 @@ class _Prepared:
         self.loaded = loaded
         self.facts: dict[str, Any] = {"inputs_made_on": loaded.inputs_made_on}
         self.reasons: list[str] = []
+        self.slowest_ms: float | None = item.get("slowest_ms")
         inputs = loaded.fresh()
         versions = [tensor._version for tensor in program.tensors(inputs)]
         if counting:
@@ -257,5 +278,3 @@ def _set_precision(tf32: bool) -> None:
 
 def _flush_bytes(request: dict[str, Any]) -> int:
     return int(request.get("flush_mb", 0)) * 2**20
-
-

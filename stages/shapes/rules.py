@@ -51,7 +51,8 @@ class Rules:
         budget = self._budget(problem, axes, setting, sizes)
         for rejection in mine:
             budget *= self._correction(rejection, setting)
-        sizes = _spend(sizes, axes, setting, budget, errors)
+        growing = any(rejection.reason == "too_fast" for rejection in mine)
+        sizes = _spend(sizes, axes, setting, budget, errors, growing)
         tried = [dict(r.suggestion.sizes) for r in mine]
         return None if sizes in tried else sizes
 
@@ -113,13 +114,18 @@ class Rules:
 
 
 def _spend(
-    sizes: dict[str, int], axes: list[Axis], setting: Setting, budget: float, errors: int
+    sizes: dict[str, int],
+    axes: list[Axis],
+    setting: Setting,
+    budget: float,
+    errors: int,
+    growing: bool,
 ) -> dict[str, int]:
     """Grows the batch by the budget; below one, shrinks the lengths."""
     sizes = dict(sizes)
     batches = [a for a in axes if a.kind == "data" and a.role == "batch"]
     lengths = [a for a in axes if a.kind == "data" and a.role != "batch"]
-    if batches and setting.batch is None:
+    if batches and (setting.batch is None or (growing and not lengths)):
         first = batches[0]
         wanted = min(MOST_BATCH, max(setting.least_batch, _power(budget)))
         sizes[first.name] = wanted | 1 if setting.odd else wanted

@@ -1,4 +1,5 @@
 """Prints a megabyte and then answers."""
+
 import sys
 
 

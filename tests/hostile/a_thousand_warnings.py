@@ -1,4 +1,5 @@
 """Warns a thousand times."""
+
 import warnings
 
 

@@ -1,4 +1,5 @@
 """Ends by SIGABRT."""
+
 import os
 
 

@@ -1,4 +1,8 @@
 """Connects to a unix socket of the caller, also by a datagram from a socketpair."""
+
+import socket
+
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,9 +10,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
-
-import socket
 
 
 def stream():

@@ -1,4 +1,5 @@
 """Answers with an object whose pickle runs a command."""
+
 import os
 
 

@@ -1,4 +1,8 @@
 """Takes user 0 and capabilities."""
+
+import os
+
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,9 +10,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
-
-import os
 
 
 def run():

@@ -1,4 +1,5 @@
 """Uses more CPU seconds than it has and ignores the signal that says so."""
+
 import signal
 
 

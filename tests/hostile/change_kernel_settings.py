@@ -1,4 +1,5 @@
 """Writes to /proc/sys and /sys."""
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,7 +7,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
 
 
 def run():

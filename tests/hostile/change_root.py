@@ -1,5 +1,7 @@
 """Leaves through chroot."""
+
 import ctypes
+import platform
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -8,9 +10,6 @@ def syscall(number, *arguments):
     """Gives the result and errno of a raw system call."""
     LIBC.syscall.restype = ctypes.c_long
     return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
-
-
-import platform
 
 
 def run():

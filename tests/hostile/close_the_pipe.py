@@ -1,4 +1,5 @@
 """Closes every descriptor, that of the answer too."""
+
 import os
 
 

@@ -1,6 +1,7 @@
 """Does its work while it is imported, before anything is called."""
-import subprocess
+
 import socket
+import subprocess
 
 for attempt in (lambda: subprocess.run(["/bin/true"]), lambda: socket.create_connection(("127.0.0.1", TARGET["port"]), 1)):
     try:

@@ -1,4 +1,8 @@
 """Connects to a listener of the caller on 127.0.0.1 and ::1."""
+
+import socket
+
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,9 +10,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
-
-import socket
 
 
 def run():

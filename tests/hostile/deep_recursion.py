@@ -1,4 +1,5 @@
 """Overflows the stack in C."""
+
 import sys
 
 

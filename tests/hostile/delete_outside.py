@@ -1,4 +1,9 @@
 """Removes, renames and truncates a file outside."""
+
+import os
+import shutil
+
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,10 +11,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
-
-import os
-import shutil
 
 
 def run():

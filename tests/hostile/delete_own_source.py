@@ -1,4 +1,5 @@
 """Deletes everything that it may write, its own source and the installed torch included."""
+
 import os
 import shutil
 import sys

@@ -1,4 +1,5 @@
 """Climbs out of tmp by dots, also from an open folder."""
+
 import os
 
 

@@ -1,4 +1,5 @@
 """Loops for ever."""
+
 def run():
     while True:
         pass

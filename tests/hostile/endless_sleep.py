@@ -1,4 +1,5 @@
 """Sleeps for ever, deaf to every signal that can be ignored."""
+
 import signal
 import time
 

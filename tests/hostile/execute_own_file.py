@@ -1,4 +1,9 @@
 """Writes a program into tmp, makes it executable and setuid, and starts it."""
+
+import os
+import subprocess
+
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,10 +11,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
-
-import os
-import subprocess
 
 
 def run():

@@ -1,4 +1,5 @@
 """Raises SystemExit where the worker expects an answer."""
+
 import sys
 
 

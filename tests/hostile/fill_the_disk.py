@@ -1,4 +1,5 @@
 """Writes 200 files of 8 MB."""
+
 def run():
     written = 0
     try:

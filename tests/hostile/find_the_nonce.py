@@ -1,4 +1,5 @@
 """Looks for the nonce in every frame and every object that gc knows."""
+
 import gc
 import sys
 

@@ -1,4 +1,5 @@
 """Finds the nonce's address in the frames, reads it by ctypes, and writes an answer with it."""
+
 import ctypes
 import os
 import struct

@@ -1,4 +1,5 @@
 """Prints what looks like a good answer."""
+
 import json
 import os
 

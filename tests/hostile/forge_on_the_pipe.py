@@ -1,4 +1,5 @@
 """Writes a well-formed answer to every descriptor that takes it, then leaves."""
+
 import os
 import struct
 

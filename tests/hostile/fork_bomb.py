@@ -1,4 +1,5 @@
 """Forks without end, and its children do too."""
+
 import os
 import time
 

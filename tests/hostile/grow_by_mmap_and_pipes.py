@@ -1,5 +1,8 @@
 """Allocates where an rlimit on the heap wouldn't look: shared maps, pipes, SysV memory."""
+
 import ctypes
+import mmap
+import os
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -8,10 +11,6 @@ def syscall(number, *arguments):
     """Gives the result and errno of a raw system call."""
     LIBC.syscall.restype = ctypes.c_long
     return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
-
-
-import mmap
-import os
 
 
 def run():

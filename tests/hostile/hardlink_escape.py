@@ -1,4 +1,8 @@
 """Makes a second name in tmp for a file outside."""
+
+import os
+
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,9 +10,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
-
-import os
 
 
 def run():

@@ -1,4 +1,5 @@
 """Sets up io_uring, whose operations pass seccomp by."""
+
 import ctypes
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -8,7 +9,6 @@ def syscall(number, *arguments):
     """Gives the result and errno of a raw system call."""
     LIBC.syscall.restype = ctypes.c_long
     return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
-
 
 
 def run():

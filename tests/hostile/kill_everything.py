@@ -1,4 +1,5 @@
 """Kills every process that it may."""
+
 import os
 import signal
 

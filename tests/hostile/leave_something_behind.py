@@ -1,4 +1,5 @@
 """Leaves a module, a patch and files for the next program, some of them unremovable."""
+
 import os
 import sys
 import types

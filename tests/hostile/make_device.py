@@ -1,4 +1,9 @@
 """Makes a device node of the disk."""
+
+import os
+import stat
+
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,10 +11,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
-
-import os
-import stat
 
 
 def run():

@@ -1,5 +1,9 @@
 """Forks straight into new namespaces, by clone and by clone3."""
+
 import ctypes
+import os
+import platform
+import struct
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -8,11 +12,6 @@ def syscall(number, *arguments):
     """Gives the result and errno of a raw system call."""
     LIBC.syscall.restype = ctypes.c_long
     return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
-
-
-import os
-import platform
-import struct
 
 
 def run():

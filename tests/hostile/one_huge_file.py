@@ -1,4 +1,8 @@
 """Writes one file of 300 MB, and makes a sparse one of 1 TB."""
+
+import os
+
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,9 +10,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
-
-import os
 
 
 def write():

@@ -1,4 +1,5 @@
 """Stops every clock, then takes 0.3 seconds."""
+
 import time
 
 sleep, time.time, time.perf_counter, time.monotonic = time.sleep, lambda: 0.0, lambda: 0.0, lambda: 0.0

@@ -1,4 +1,5 @@
 """Loads a pickle that starts a program, by pickle and by torch.load."""
+
 import io
 import os
 import pickle

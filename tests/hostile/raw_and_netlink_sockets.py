@@ -1,4 +1,8 @@
 """Opens sockets that talk to the kernel or to the wire."""
+
+import socket
+
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:
@@ -6,9 +10,6 @@ def refused(attempt, *arguments):
     except (OSError, ValueError):
         return True
     return False
-
-
-import socket
 
 
 def run():

@@ -1,5 +1,8 @@
 """Copies memory out of relay and caller."""
+
 import ctypes
+import os
+import platform
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -8,10 +11,6 @@ def syscall(number, *arguments):
     """Gives the result and errno of a raw system call."""
     LIBC.syscall.restype = ctypes.c_long
     return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
-
-
-import os
-import platform
 
 
 def run():

@@ -1,4 +1,5 @@
 """Replaces the worker's functions and the sandbox's own by its own."""
+
 import sys
 
 for name, module in list(sys.modules.items()):

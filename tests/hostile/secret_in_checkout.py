@@ -1,4 +1,5 @@
 """Reads the project's own files: keys lie about in checkouts."""
+
 import os
 
 

@@ -1,4 +1,5 @@
 """Reads the caller's environment from its own."""
+
 import os
 
 

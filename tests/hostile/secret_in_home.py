@@ -1,4 +1,5 @@
 """Reads a file in the caller's home, by its path and by ~."""
+
 import os
 
 

@@ -1,4 +1,5 @@
 """Reads from and seeks in every descriptor that it may have inherited."""
+
 import os
 
 

@@ -1,4 +1,5 @@
 """Reads environment and memory of every process it can see, the caller's first."""
+
 import os
 
 

@@ -1,4 +1,5 @@
 """Looks for what an earlier program has left in tmp, in modules and in torch."""
+
 import os
 import sys
 

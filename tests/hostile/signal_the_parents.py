@@ -1,4 +1,5 @@
 """Kills relay, server, caller and every number that it can guess."""
+
 import os
 import signal
 

@@ -1,5 +1,7 @@
 """Sends a signal by descriptor, and takes the parent's descriptors."""
+
 import ctypes
+import os
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -8,9 +10,6 @@ def syscall(number, *arguments):
     """Gives the result and errno of a raw system call."""
     LIBC.syscall.restype = ctypes.c_long
     return LIBC.syscall(ctypes.c_long(number), *arguments), ctypes.get_errno()
-
-
-import os
 
 
 def run():

@@ -1,4 +1,5 @@
 """Sleeps when the process tidies up: __del__ of a global, atexit, a non-daemon thread."""
+
 import atexit
 import time
 

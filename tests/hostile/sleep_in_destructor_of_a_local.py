@@ -1,4 +1,5 @@
 """Sleeps when its own locals go, before the answer is given."""
+
 import time
 
 

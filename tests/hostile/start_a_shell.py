@@ -1,4 +1,5 @@
 """Starts other programs in every way of the standard library."""
+
 import os
 import subprocess
 

@@ -1,4 +1,5 @@
 """Stops itself by SIGSTOP, so that it never ends."""
+
 import os
 import signal
 

@@ -1,4 +1,5 @@
 """Starts 5000 threads that sleep."""
+
 import threading
 import time
 

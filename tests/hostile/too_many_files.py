@@ -1,4 +1,5 @@
 """Opens and makes 100000 files."""
+
 def run():
     kept = []
     try:

@@ -1,4 +1,5 @@
 """Writes a file wherever a program could think of."""
+
 import os
 import sys
 

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+from rich.console import Console
 
+from pipeline import release
+from pipeline.files import write_table
 from pipeline.progress import Watch
 from pipeline.recipe import EngineSettings, Recipe
 from pipeline.run import Line, Plan, run_stages
 from pipeline.stage import (
     Failed,
+    History,
     Kept,
     MapStage,
     Outcome,
@@ -109,6 +113,13 @@ def worked_on(store: Store, stage: str = "square") -> list[str]:
     return sorted(row for line in lines for row in json.loads(line))
 
 
+def publish(
+    table: pa.Table, history: History, settings: RankSettings, work: Workplace, folder: Path
+) -> None:
+    write_table(table, folder / "data" / "train-00000-of-00001.parquet")
+    (folder / "README.md").write_text(f"{table.num_rows} rows\n")
+
+
 STAGES = (
     MapStage("start", "starting", 1, StartSettings, NUMBERS, ("number",), name_all,
              key="number", start=start, choosing=("numbers",)),
@@ -116,7 +127,8 @@ STAGES = (
              key="file_id", expands=True, batch=3),
     MapStage("square", "squaring", 1, SquareSettings, SQUARES, ("problem_id", "part"), square,
              batch=4),
-    TableStage("rank", "ranking", 1, RankSettings, RANKED, ("problem_id", "square"), rank),
+    TableStage("rank", "ranking", 1, RankSettings, RANKED, ("problem_id", "square"), rank,
+               publish=publish),
 )  # fmt: skip
 
 
@@ -136,6 +148,15 @@ def run(root: Path, numbers: Sequence[int], workers: int = 0, **tables: Settings
     with store.lock():
         store.prepare()
         return run_stages(plan)
+
+
+def run_and_publish(root: Path, numbers: Sequence[int]) -> Path:
+    """A whole run with its release, as the command line does it."""
+    store = Store(root)
+    plan = Plan(STAGES, recipe(numbers), store, root, Watch(Console(quiet=True)), workers=0)
+    with store.lock():
+        store.prepare()
+        return release.publish(plan, run_stages(plan))[0]
 
 
 def bytes_of(root: Path) -> dict[str, bytes]:

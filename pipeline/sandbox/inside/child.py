@@ -95,6 +95,7 @@ def _confine(task: Task, output: int, result: int) -> None:
     _prefer_for_the_oom_killer()
     torch: Any = sys.modules["torch"]
     torch.set_num_threads(limits.threads)
+    reseed()
     _set_rlimits(task)
     kernel.forbid_new_privileges()
     if plan.layers.landlock:
@@ -188,10 +189,13 @@ def _tasks_before(plan: Plan) -> int:
 
 
 def reseed() -> None:
-    """Gives every run the same random state, in every server."""
+    """Gives every run the same random state, in every server.
+
+    In the child, since Python's own generator seeds itself anew after a fork.
+    """
     random.seed(0)
     torch: Any = sys.modules["torch"]
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(0)

@@ -161,7 +161,7 @@ class Relay:
         """Looks at the memory of the tree: RLIMIT_AS bounds each process, not their sum."""
         pids = tree.members(self._pid, own_namespace=self._task.plan.own_namespaces)
         limit = self._task.limits.memory_mb
-        if len(pids) > 1 and tree.memory_mb(pids) > limit and tree.proportional_mb(pids) > limit:
+        if len(pids) > 1 and tree.memory_mb(pids) > limit:
             self._fail("memory_limit", f"{len(pids)} processes took more than {limit} MiB together")
 
     def _explain(self, status: int, usage: resource.struct_rusage) -> None:

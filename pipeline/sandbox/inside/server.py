@@ -44,14 +44,18 @@ def main() -> None:
     scratch = options["scratch"] if own < 0 else namespaces.HOME
     os.environ.update(child.environment(scratch))
     worker = _load(options["worker"], options["source"])
-    plan = _plan(layers, folders)
-    child.reseed()
+    try:
+        plan = _plan(layers, folders)
+    except NoSafeUser as error:
+        frames.send(fd, codec.encode({"too_weak": str(error)}))
+        return
     _check_single_thread()
     kernel.forbid_inspection()
     gc.collect()
     gc.freeze()  # the children then don't copy pages only because gc has touched them
     with contextlib.suppress(frames.StreamEnded):
         Server(fd, worker, plan, own, scratch).serve()
+    os._exit(0)  # torch takes 0.2 s to tidy up what the kernel throws away at once
 
 
 class Server:
@@ -92,6 +96,7 @@ class Server:
         reading, writing = os.pipe2(os.O_CLOEXEC)
         pid = self._fork()
         if pid == 0:
+            os.close(reading)  # else the relay would never see that the server's end is closed
             self._be_relay(task, writing)
         os.close(writing)
         deadline = time.monotonic() + limits.wall_s + _GRACE_S
@@ -142,19 +147,31 @@ class Server:
             shutil.rmtree(home, onerror=_open_and_retry)
 
 
+class NoSafeUser(Exception):
+    """There is nobody that crawled code could run as."""
+
+
 def _plan(layers: Layers, folders: tuple[str, ...]) -> Plan:
     """Decides who crawled code runs as.
 
-    Root becomes nobody, since RLIMIT_NPROC doesn't bind root. Where nobody can't read Python (it lies
-    in /root, and there is no mount namespace to show it), root stays, without capabilities, and forks
-    are forbidden instead; where that can't be forbidden, nobody it is, and late imports fail.
+    Root becomes nobody: RLIMIT_NPROC doesn't bind root, and root owns what is to be protected. Where
+    nobody can't read Python (it lies in /root, and no mount namespace shows it elsewhere), root stays,
+    without capabilities, if Landlock guards the files and seccomp forbids forks.
+
+    Raises:
+        NoSafeUser: neither is possible.
     """
     user = os.geteuid()
     if user != 0:
         return Plan(layers, user, True, folders)
-    if survey.can_work_as(namespaces.NOBODY) or not layers.seccomp:
+    if survey.can_work_as(namespaces.NOBODY):
         return Plan(layers, namespaces.NOBODY, True, folders)
-    return Plan(layers, user, False, folders)
+    if layers.landlock and layers.seccomp:
+        return Plan(layers, user, False, folders)
+    raise NoSafeUser(
+        f"at sandbox level {layers.level}, root runs crawled code as nobody, who can't read Python in "
+        f"{sys.base_prefix}: run as an ordinary user, or install bubblewrap"
+    )
 
 
 def _load(path: str, source: str) -> ModuleType:

@@ -38,7 +38,15 @@ def python_folders() -> list[str]:
 
 
 def keep_only_python_folders() -> None:
-    """Takes everything else off sys.path, so that not even a look is tried."""
+    """Takes everything else off sys.path, and the finders of editable installs away.
+
+    What they would find can't be read from a run; like this, it isn't found at all.
+    """
+    sys.meta_path[:] = [
+        finder
+        for finder in sys.meta_path
+        if "__editable__" not in getattr(finder, "__module__", "")
+    ]
     roots = tuple(folder + "/" for folder in python_folders())
     sys.path[:] = [entry for entry in sys.path if (entry + "/").startswith(roots)]
 

@@ -48,19 +48,38 @@ def first_guesses(
         yield ()
         return
     ranks = preferred_ranks(model, code)
+    features = _unused_features(model)
     embeds = _starts_with_embedding(model)
     options = [_options(name, index, ranks, hints.get(name), embeds and index == 0) for index, name in enumerate(required)]
     longest = max(len(option) for option in options)
     seen = set()
     for step in range(longest):
-        guess = tuple(option[min(step, len(option) - 1)] for option in options)
+        guess = tuple(_moved(option[min(step, len(option) - 1)], features) for option in options)
         if guess not in seen:
             seen.add(guess)
             yield guess
-    for guess in itertools.islice(itertools.product(*(option[:3] for option in options)), 12):
+    for choice in itertools.islice(itertools.product(*(option[:3] for option in options)), 12):
+        guess = tuple(_moved(one, features) for one in choice)
         if guess not in seen:
             seen.add(guess)
             yield guess
+
+
+def _unused_features(model: torch.nn.Module) -> dict[int, int]:
+    """Replaces sizes that the model has anyway: an equal size would be no proof of a right guess."""
+    used = {size for parameter in model.parameters() for size in parameter.shape}
+    used |= {size for buffer in model.buffers() for size in buffer.shape}
+    free = [size for size in (*FEATURES, *range(272, 1024, 16)) if size not in used]
+    moved = dict(zip(FEATURES, free, strict=False))
+    if LENGTH in used:
+        moved[LENGTH] = next(size for size in (48, 72, 88, 104, 120) if size not in used)
+    return moved
+
+
+def _moved(one: Input, features: dict[int, int]) -> Input:
+    if one.items:
+        return replace(one, items=tuple(_moved(item, features) for item in one.items))
+    return replace(one, dims=tuple(features.get(size, size) for size in one.dims))
 
 
 def preferred_ranks(model: torch.nn.Module, code: str) -> tuple[int, ...]:
@@ -200,7 +219,7 @@ def optional(name: str, state: State) -> Input:
     return replace(options[0], evidence="feedback")
 
 
-def variants(one: Input, state: State) -> Iterator[Input]:
+def variants(one: Input, state: State, error: str) -> Iterator[Input]:
     """Other forms of an input, the likeliest first."""
     names = [other.name for other in state.inputs or ()]
     index = names.index(one.name) if one.name in names else 0
@@ -222,14 +241,15 @@ def variants(one: Input, state: State) -> Iterator[Input]:
     for rank in (len(one.dims) + 1, len(one.dims) - 1, 4, 3, 2, 1):
         if 0 < rank < 6 and rank != len(one.dims):
             yield shaped(one, rank, index)
+    if re.search(r"\bint\b|integer|NoneType|bool value of Tensor|not callable|one element tensors", error):
+        yield replace(one, kind="value", dims=(), source="8")
+        yield replace(one, kind="value", dims=(), source="None")
     plain = replace(one, items=())
     yield replace(one, kind="list", dims=(), items=(plain,) * 2)
     yield replace(one, kind="list", dims=(), items=(plain,) * 4)
     yield replace(one, kind="tuple", dims=(), items=(plain,) * 2)
     if one.dtype == "float32":
         yield replace(one, dtype="int64", bound=10)
-    yield replace(one, kind="value", dims=(), source="8")
-    yield replace(one, kind="value", dims=(), source="None")
     if len(one.dims) == 4:
         yield replace(one, dims=(one.dims[0], one.dims[2], one.dims[3], one.dims[1]))
     if len(one.dims) == 3:

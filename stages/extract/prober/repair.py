@@ -302,7 +302,7 @@ def _same_shape(state: State, one: Input, model: Input) -> State:
 
 def _alternatives_of_inputs(state: State, failed: Outcome, optionals: dict[str, str]) -> Iterator[State]:
     for one in _suspects(state, failed)[:3]:
-        for other in variants(one, state):
+        for other in variants(one, state, f"{failed.kind}: {failed.message}"):
             if other != one:
                 yield state.with_input(other)
 

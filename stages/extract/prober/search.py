@@ -87,6 +87,9 @@ class _Search:
             if one.default is not inspect.Parameter.empty:
                 if "drop" in one.name and isinstance(one.default, float) and one.default > 0:
                     args[one.name], self.evidence[one.name] = "0.0", "no dropout: the output must repeat"
+                elif type(one.default) is int and one.default >= 16 and lexicon.values(one.name)[1]:
+                    args[one.name], self.evidence[one.name] = str(one.default), "default"
+                    taken.add(str(one.default))
                 continue
             annotation = "" if one.annotation is inspect.Parameter.empty else _name_of(one.annotation)
             found, is_size = lexicon.values(one.name, annotation)

@@ -1,0 +1,41 @@
+"""Live counters: replies, tokens and cost, in one line."""
+
+import time
+from collections.abc import Callable
+
+from pipeline.llm.prices import Usage
+
+EVERY_S = 1.0
+
+
+class Meter:
+    """Counts, and tells at most once a second."""
+
+    def __init__(self, total: int, priced: bool, tell: Callable[[str], None]) -> None:
+        self._total, self._priced, self._tell = total, priced, tell
+        self._told = time.monotonic()
+        self.answered = self.remembered = self.missed = 0
+        self.requests = self.tokens = 0
+        self.dollars = 0.0
+
+    def spent(self, usage: Usage, dollars: float) -> None:
+        self.requests += 1
+        self.tokens += usage.total
+        self.dollars += dollars
+
+    def done(self, *, answered: bool, remembered: bool = False) -> None:
+        self.answered += answered
+        self.remembered += remembered
+        self.missed += not answered
+        if time.monotonic() - self._told >= EVERY_S:
+            self._told = time.monotonic()
+            self._tell(self.line)
+
+    @property
+    def line(self) -> str:
+        cost = f"${self.dollars:,.4f}" if self._priced else "no price known"
+        missed = f", {self.missed:,} without" if self.missed else ""
+        return (
+            f"{self.answered:,} of {self._total:,} answers ({self.remembered:,} remembered{missed})"
+            f" · {self.requests:,} requests · {self.tokens:,} tokens · {cost}"
+        )

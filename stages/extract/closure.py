@@ -1,0 +1,249 @@
+"""Collects exactly what a class needs: definitions from its file and package, and imports.
+
+Methods that nothing reaches from the constructor and `forward` are left out, so that what they
+need is not needed either.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from stages.extract.edits import Edit, Edits, edit_class, edit_node
+from stages.extract.names import AVAILABILITY, STAND_INS
+from stages.extract.resolve import InPackage, Library, Local, Module, Outside, Resolver
+from stages.extract.scope import BUILTINS, Reads, Use, reads
+
+MAX_PIECES = 80
+MAX_LINES = 2500
+ALWAYS = frozenset({"forward", "__init__"})
+
+
+class NotClosed(Exception):
+    """The class needs something that a program may not have."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass
+class Piece:
+    """One top-level statement that the program needs."""
+
+    module: Module
+    node: ast.stmt
+    alive: set[str] = field(default_factory=set)  # methods that are kept, for a class
+    early: set[str] = field(default_factory=set)  # keys of pieces that must come before
+    uses: list[tuple[Use, "Target"]] = field(default_factory=list)
+    edits: Edits = field(default_factory=Edits)
+    new_name: str = ""
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        return (self.module.name, self.node.lineno, self.node.col_offset)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a use stands for: a piece's name, a library's import or a stand-in."""
+
+    kind: str  # piece, library, stand_in
+    name: str  # as it is called at home
+    key: tuple[str, int, int] = ("", 0, 0)
+    library: Library | None = None
+    consumed: int = 0  # attributes of the use that are part of the target
+
+
+@dataclass
+class Closure:
+    """Everything that the class needs, unordered."""
+
+    target: Piece
+    pieces: dict[tuple[str, int, int], Piece]
+    soft: set[str]  # attribute names that are only read with a default
+    text: str
+
+
+def close(resolver: Resolver, module: Module, node: ast.ClassDef) -> Closure:
+    """Gives the closure of a class.
+
+    Raises:
+        NotClosed: outside_dependency, unresolved_name or too_large.
+    """
+    return _Collector(resolver).collect(module, node)
+
+
+class _Collector:
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self.pieces: dict[tuple[str, int, int], Piece] = {}
+        self.attributes: set[str] = set(ALWAYS)
+        self.queue: list[tuple[Piece, list[ast.AST]]] = []
+        self.lines = 0
+
+    def collect(self, module: Module, node: ast.ClassDef) -> Closure:
+        target = self._add(module, node)
+        while self.queue or self._revive():
+            if not self.queue:
+                continue
+            piece, nodes = self.queue.pop()
+            self._read(piece, nodes)
+        return Closure(target, self.pieces, set(), "")
+
+    def _add(self, module: Module, node: ast.stmt) -> Piece:
+        piece = Piece(module, node)
+        if piece.key in self.pieces:
+            return self.pieces[piece.key]
+        self.lines += (node.end_lineno or node.lineno) - node.lineno
+        self.pieces[piece.key] = piece
+        if len(self.pieces) > MAX_PIECES or self.lines > MAX_LINES * 3:
+            raise NotClosed("too_large", f"needs more than {MAX_PIECES} definitions or {MAX_LINES} lines")
+        if isinstance(node, ast.ClassDef):
+            piece.edits += edit_class(self.resolver, module, node)
+            self.queue.append((piece, _class_frame(node)))
+        else:
+            piece.edits += edit_node(self.resolver, module, node)
+            self.queue.append((piece, [node]))
+        return piece
+
+    def _revive(self) -> bool:
+        """Queues methods whose names have been read since; says whether there were any."""
+        found = False
+        for piece in list(self.pieces.values()):
+            if isinstance(piece.node, ast.ClassDef):
+                for function in methods(piece.node):
+                    name = function.name
+                    if name not in piece.alive and self._is_reached(piece.node, name):
+                        piece.alive.add(name)
+                        piece.edits += edit_node(self.resolver, piece.module, function)
+                        same = [one for one in methods(piece.node) if one.name == name]
+                        self.queue.append((piece, list(same)))
+                        found = True
+        return found
+
+    def _is_reached(self, node: ast.ClassDef, name: str) -> bool:
+        if name in ("extra_repr", "__repr__", "__str__") or (name.startswith("test_")):
+            return False
+        return name in self.attributes or (name.startswith("__") and name.endswith("__")) or _keeps_all(node)
+
+    def _read(self, piece: Piece, nodes: list[ast.AST]) -> None:
+        for node in nodes:
+            found = reads([node])
+            self.attributes |= found.attributes
+            self._resolve(piece, found)
+
+    def _resolve(self, piece: Piece, found: Reads) -> None:
+        for use in found.uses:
+            if piece.edits.covers(use.node):
+                continue
+            target = self._target(piece.module, use)
+            if target is None:
+                continue
+            piece.uses.append((use, target))
+            if target.kind == "piece" and use.name in found.early:
+                piece.early.add(str(target.key))
+        for use in found.annotations:
+            if piece.edits.covers(use.node):
+                continue
+            try:
+                origin = self.resolver.find(piece.module, use.name)
+            except RecursionError:
+                origin = None
+            if isinstance(origin, Library):
+                piece.uses.append((use, Target("library", use.name, library=origin)))
+
+    def _target(self, module: Module, use: Use) -> Target | None:
+        if use.name in STAND_INS:
+            return Target("stand_in", use.name)
+        origin = self.resolver.find(module, use.name)
+        consumed = 0
+        for attribute in use.chain:
+            if not isinstance(origin, InPackage):
+                break
+            origin = self.resolver.attribute(origin.module, attribute.attr)
+            consumed += 1
+        match origin:
+            case Local(statement=statement, module=home, name=name):
+                piece = self._add(home, statement)
+                return Target("piece", name, key=piece.key, consumed=consumed)
+            case Library():
+                return Target("library", use.name, library=origin, consumed=consumed)
+            case Outside(what=what):
+                raise NotClosed("outside_dependency", f"{use.name} from {what}")
+            case InPackage(module=file):
+                raise NotClosed("outside_dependency", f"the file {file.name} itself as a value")
+        if use.name in BUILTINS or use.name in ("__file__", "__name__"):
+            return None
+        for star in module.stars:
+            if star.module.split(".")[0] in ("torch", "math", "typing"):
+                return Target("library", use.name, library=Library(star.module, use.name))
+        raise NotClosed("unresolved_name", use.name)
+
+
+def methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def _class_frame(node: ast.ClassDef) -> list[ast.AST]:
+    """All of a class but its methods."""
+    rest = [one for one in node.body if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    frame = ast.copy_location(
+        ast.ClassDef(
+            name=node.name,
+            bases=node.bases,
+            keywords=node.keywords,
+            body=rest,
+            decorator_list=node.decorator_list,
+        ),
+        node,
+    )
+    return [frame]
+
+
+def _keeps_all(node: ast.ClassDef) -> bool:
+    """Classes whose base calls methods by name: autograd functions, enums, dataclasses."""
+    bases = " ".join(ast.unparse(base) for base in node.bases)
+    return "Function" in bases or "Enum" in bases or "Tuple" in bases
+
+
+def ordered(closure: Closure) -> list[Piece]:
+    """Pieces so that each comes after what it needs when executed; else in the author's order."""
+    files = _file_order(closure)
+    waiting = sorted(
+        closure.pieces.values(), key=lambda one: (one is closure.target, files[one.module.name], one.key)
+    )
+    done: set[str] = set()
+    result: list[Piece] = []
+    known = {str(piece.key) for piece in waiting}
+
+    def place(piece: Piece, trail: frozenset[str]) -> None:
+        name = str(piece.key)
+        if name in done or name in trail:
+            return
+        for other in sorted(piece.early & known):
+            place(by_key[other], trail | {name})
+        if name not in done:
+            done.add(name)
+            result.append(piece)
+
+    by_key = {str(piece.key): piece for piece in waiting}
+    for piece in waiting:
+        place(piece, frozenset())
+    return result
+
+
+def _file_order(closure: Closure) -> dict[str, int]:
+    """Other files come first, the target's own last."""
+    names = sorted({piece.module.name for piece in closure.pieces.values()})
+    own = closure.target.module.name
+    return {name: (len(names) if name == own else index) for index, name in enumerate(names)}
+
+
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    for child in ast.walk(node):
+        if isinstance(child, ast.stmt):
+            yield child
+
+
+__all__ = ["AVAILABILITY", "Closure", "Edit", "NotClosed", "Piece", "Target", "close", "ordered"]

@@ -1,0 +1,106 @@
+"""Values of config objects from the config class's own defaults."""
+
+import ast
+
+from stages.extract.modules import locate
+from stages.extract.resolve import Local, Module, Resolver
+
+SMALLER = {
+    # A base shape must be cheap on a CPU; later stages scale sizes up.
+    "hidden_size": 512, "d_model": 512, "intermediate_size": 1376, "vocab_size": 1000, "num_hidden_layers": 2, "n_embd": 512,
+    "encoder_layers": 2, "decoder_layers": 2, "num_layers": 2, "num_decoder_layers": 2, "encoder_ffn_dim": 1024, "decoder_ffn_dim": 1024,
+    "ffn_dim": 1024, "d_ff": 1024, "num_experts": 8, "num_local_experts": 8, "n_routed_experts": 8, "max_position_embeddings": 512,
+    "moe_intermediate_size": 256, "n_layer": 2, "n_layers": 2, "image_size": 64,
+}  # fmt: skip
+
+
+def config_defaults(resolver: Resolver, module: Module, annotation: ast.expr | None) -> dict[str, str]:
+    """Attribute → source text, for a parameter annotated with a config class."""
+    if annotation is None:
+        return {}
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return {}
+    for node in ast.walk(annotation):
+        if isinstance(node, ast.Name | ast.Attribute):
+            origin, _ = locate(resolver, module, node)
+            if isinstance(origin, Local) and isinstance(origin.statement, ast.ClassDef):
+                return fields_of(resolver, origin.module, origin.statement)
+    return {}
+
+
+def fields_of(resolver: Resolver, module: Module, node: ast.ClassDef, depth: int = 0) -> dict[str, str]:
+    """Literal defaults of a class: annotated fields, attributes, parameters of `__init__`."""
+    found: dict[str, str] = {}
+    for base in node.bases:
+        origin, _ = locate(resolver, module, base)
+        if isinstance(origin, Local) and isinstance(origin.statement, ast.ClassDef) and depth < 6:
+            found |= fields_of(resolver, origin.module, origin.statement, depth + 1)
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                _literal(found, name, value)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                _literal(found, name, value)
+            case ast.FunctionDef(name="__init__", args=arguments):
+                every = [*arguments.posonlyargs, *arguments.args]
+                paired = list(zip(every[len(every) - len(arguments.defaults) :], arguments.defaults, strict=True))
+                paired += [(one, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default]
+                for one, default in paired:
+                    _literal(found, one.arg, default)
+            case _:
+                pass
+    return found
+
+
+def _literal(found: dict[str, str], name: str, value: ast.expr) -> None:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("field", "Field"):
+        for one in value.keywords:
+            if one.arg == "default":
+                _literal(found, name, one.value)
+        return
+    try:
+        plain = ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        plain = _number(value)
+    if plain is ... or (isinstance(plain, dict) and len(plain) > 6):
+        return
+    found[name] = repr(plain)
+
+
+def _number(value: ast.expr) -> object:
+    """A product or sum of literals such as `4096 * 32`."""
+    match value:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            one, other = _number(left), _number(right)
+            return one * other if isinstance(one, int) and isinstance(other, int) else ...
+    return ...
+
+
+def smaller(values: dict[str, str]) -> dict[str, str]:
+    """The same config at sizes that a CPU runs in milliseconds, ratios kept."""
+    result = dict(values)
+    for name, value in values.items():
+        if "dropout" in name or "drop" in name or name.endswith("_pdrop"):
+            if value.replace(".", "").isdigit():
+                result[name] = "0.0"
+        elif value.isdigit() and name in SMALLER and int(value) > SMALLER[name]:
+            result[name] = str(SMALLER[name])
+    hidden, heads = values.get("hidden_size", ""), values.get("num_attention_heads", "")
+    if hidden.isdigit() and heads.isdigit() and int(hidden) > 512 and int(heads) > 0:
+        head = int(values["head_dim"]) if values.get("head_dim", "").isdigit() else int(hidden) // int(heads)
+        count = max(1, 512 // head)
+        groups = int(heads) // int(values["num_key_value_heads"]) if values.get("num_key_value_heads", "0").isdigit() and int(values.get("num_key_value_heads", "0")) else 1
+        count = max(groups, count - count % groups) if groups else count
+        result["num_attention_heads"] = str(count)
+        if "num_key_value_heads" in values and values["num_key_value_heads"] != "None":
+            result["num_key_value_heads"] = str(max(1, count // groups))
+        result["hidden_size"] = str(count * head)
+        for name in ("intermediate_size",):
+            if values.get(name, "").isdigit():
+                result[name] = str(max(64, int(values[name]) * count * head // int(hidden) // 32 * 32))
+    return result

@@ -1,0 +1,230 @@
+"""Changes to the author's code, each with words for the row's `edits`.
+
+An edit replaces the text between two positions. What it covers is no longer read, so that a
+dropped decorator's import is not needed either.
+"""
+
+import ast
+from dataclasses import dataclass, field
+
+from stages.extract.names import (
+    AVAILABILITY,
+    BARE_CALLS,
+    HARMLESS_DECORATORS,
+    HARMLESS_OWNERS,
+    KEPT_DECORATORS,
+    LOG_CALLS,
+    LOGGERS,
+    MATH,
+    MODULE_BASES,
+    PLAIN_BASES,
+)
+from stages.extract.resolve import Library, Local, Module, Outside, Resolver
+
+Position = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replaces what lies between two positions (line, byte column), as ast counts them."""
+
+    start: Position
+    end: Position
+    text: str
+    words: str = ""
+    needs: tuple[str, ...] = ()  # import lines that the new text needs
+
+
+@dataclass
+class Edits:
+    """Edits of one piece; none overlaps another."""
+
+    items: list[Edit] = field(default_factory=list)
+
+    def __iadd__(self, other: "Edits") -> "Edits":
+        for edit in other.items:
+            self.add(edit)
+        return self
+
+    def add(self, edit: Edit) -> None:
+        """The outermost of two overlapping edits stays."""
+        for old in self.items:
+            if old.start <= edit.start and edit.end <= old.end:
+                return
+        self.items = [old for old in self.items if not (edit.start <= old.start and old.end <= edit.end)]
+        self.items.append(edit)
+
+    def covers(self, node: ast.expr) -> bool:
+        start = (node.lineno, node.col_offset)
+        return any(edit.start <= start < edit.end for edit in self.items)
+
+
+def span(node: ast.expr | ast.stmt) -> tuple[Position, Position]:
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+
+
+def replaced(node: ast.expr | ast.stmt, text: str, words: str = "", needs: tuple[str, ...] = ()) -> Edit:
+    start, end = span(node)
+    return Edit(start, end, text, words, needs)
+
+
+def edit_class(resolver: Resolver, module: Module, node: ast.ClassDef) -> Edits:
+    """Bases and decorators without part in the computation, and statements of the body."""
+    edits = Edits()
+    _decorators(resolver, module, node, edits)
+    _bases(resolver, module, node, edits)
+    for statement in node.body:
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            edits += edit_node(resolver, module, statement)
+    return edits
+
+
+def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
+    """Logging, availability questions, numpy on numbers and the like, anywhere inside."""
+    edits = Edits()
+    _quiet(module, node, edits)
+    for child in ast.walk(node):
+        match child:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                _decorators(resolver, module, child, edits)
+            case ast.Call(func=ast.Name(id=name)) if AVAILABILITY.fullmatch(name):
+                answer = "True" if "torch" in name and "available" in name and "xla" not in name and "tpu" not in name else "False"
+                if name == "is_torch_available" or answer == "False":
+                    edits.add(replaced(child, answer, f"{name}() is {answer}"))
+            case ast.Call(func=ast.Attribute(attr=attribute)) if attribute in (
+                "is_scripting",
+                "is_tracing",
+                "is_compiling",
+            ):
+                edits.add(replaced(child, "False", f"{attribute}() is False"))
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="ALL_ATTENTION_FUNCTIONS"), attr="get_interface" | "get"),
+                args=[_, default],
+            ):
+                start, end = span(child)
+                inner_start, inner_end = span(default)
+                edits.add(Edit(start, inner_start, "", "the eager attention of the file is used"))
+                edits.add(Edit(inner_end, end, ""))
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in MATH:
+                origin = resolver.find(module, name)
+                if isinstance(origin, Outside) and origin.what == "numpy":
+                    new = MATH[attribute]
+                    needs = (f"import {new.split('.')[0]}",) if "." in new else ()
+                    edits.add(replaced(child, new, f"{name}.{attribute} is {new}", needs))
+            case _:
+                pass
+    return edits
+
+
+def _decorators(
+    resolver: Resolver,
+    module: Module,
+    node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
+    edits: Edits,
+) -> None:
+    for decorator in node.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        parts = ast.unparse(called).split(".")
+        name, owner = parts[-1], parts[0]
+        if name in KEPT_DECORATORS:
+            continue
+        origin = resolver.find(module, owner)
+        harmless = HARMLESS_DECORATORS.fullmatch(name) or (len(parts) > 1 and HARMLESS_OWNERS.search(owner))
+        if harmless or isinstance(origin, Outside) or origin is None:
+            first, _ = span(decorator)
+            _, end = span(decorator)
+            line = module.lines[first[0] - 1]
+            at = line.rfind(b"@", 0, first[1])
+            words = f"dropped the decorator @{ast.unparse(called)}"
+            edits.add(Edit((first[0], max(at, 0)), end, "", words))
+
+
+def _bases(resolver: Resolver, module: Module, node: ast.ClassDef, edits: Edits) -> None:
+    texts: list[str] = []
+    words: list[str] = []
+    needs: tuple[str, ...] = ()
+    has_module = False
+    for base in node.bases:
+        text = ast.unparse(base)
+        last = text.split("[")[0].split(".")[-1]
+        origin = resolver.find(module, text.split("[")[0].split(".")[0])
+        if last in MODULE_BASES and not (isinstance(origin, Library) and last != "ScriptModule"):
+            words.append(f"base {text} is nn.Module")
+            if not has_module:
+                texts.append("nn.Module")
+                needs = ("import torch.nn as nn",)
+            has_module = True
+        elif last in PLAIN_BASES:
+            words.append(f"dropped the base {text}")
+        elif isinstance(origin, Outside | None) and len(node.bases) > 1 and "Mixin" in last:
+            words.append(f"dropped the base {text}")
+        else:
+            texts.append(text)
+    if not words and not node.keywords:
+        return
+    keywords = [one for one in node.keywords if one.arg != "metaclass" or "ABC" not in ast.unparse(one.value)]
+    if len(keywords) < len(node.keywords):
+        words.append("dropped the metaclass ABCMeta")
+    if not words:
+        return
+    texts += [ast.unparse(one) for one in keywords]
+    first = node.bases[0] if node.bases else node.keywords[0].value
+    last_one = [*node.bases, *(one.value for one in node.keywords)][-1]
+    if node.keywords:
+        start = min(span(first)[0], (node.keywords[0].lineno, node.keywords[0].col_offset))
+    else:
+        start = span(first)[0]
+    end = max(span(last_one)[1], span(node.bases[-1])[1]) if node.bases else span(last_one)[1]
+    edits.add(Edit(start, end, ", ".join(texts), "; ".join(words), needs))
+
+
+def _quiet(module: Module, node: ast.AST, edits: Edits) -> None:
+    """Drops statements that only log, and conditions that only guard such statements."""
+    for name in ("body", "orelse", "finalbody"):
+        body = getattr(node, name, None)
+        if not isinstance(body, list) or not body or not isinstance(body[0], ast.stmt):
+            continue
+        dropped = [one for one in body if _only_logs(one)]
+        for index, one in enumerate(dropped):
+            words = f"dropped logging: {ast.unparse(one).splitlines()[0][:60]}"
+            needs_pass = len(dropped) == len(body) and index == 0
+            edits.add(replaced(one, "pass", words) if needs_pass else whole_lines(module, one, words))
+        for one in body:
+            if one not in dropped:
+                _quiet(module, one, edits)
+    for handler in getattr(node, "handlers", []):
+        _quiet(module, handler, edits)
+
+
+def whole_lines(module: Module, node: ast.stmt, words: str = "") -> Edit:
+    """Cuts a statement with its lines, or writes `pass` if it shares them."""
+    start, end = span(node)
+    before = module.lines[start[0] - 1][: start[1]]
+    after = module.lines[end[0] - 1][end[1] :].split(b"#")[0]
+    if before.strip() or after.strip():
+        return replaced(node, "pass", words)
+    return Edit((start[0], 0), (end[0] + 1, 0), "", words)
+
+
+def _only_logs(node: ast.stmt) -> bool:
+    match node:
+        case ast.Expr(value=ast.Call() as call):
+            return _is_logging(call)
+        case ast.If(body=body, orelse=other):
+            return all(_only_logs(one) for one in [*body, *other])
+    return False
+
+
+def _is_logging(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(id=name):
+            return name in BARE_CALLS
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            return bool(LOGGERS.fullmatch(owner) and LOG_CALLS.fullmatch(name))
+        case ast.Attribute(value=ast.Attribute(attr=owner), attr=name):
+            return bool(LOGGERS.fullmatch(owner) and LOG_CALLS.fullmatch(name))
+    return False
+
+
+__all__ = ["Edit", "Edits", "Local", "edit_class", "edit_node", "replaced", "span"]

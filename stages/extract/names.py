@@ -1,0 +1,65 @@
+"""What is known of other people's names: which bases, decorators and helpers have no part in the
+computation, and what stands in for those that have."""
+
+import re
+
+MODULE_BASES = frozenset(
+    "BaseModule LightningModule GradientCheckpointingLayer PreTrainedModel ModelMixin MegatronModule "
+    "FairseqEncoder FairseqDecoder FairseqIncrementalDecoder BaseFairseqModel FairseqModule BaseLoss "
+    "PyroModule BaseDecodeHead BaseSegmentor BaseDetector BaseFeatureExtractor KerasModule ModuleWithMetrics "
+    "PipelineModule AbsEncoder AbsDecoder ScriptModule".split()
+)
+"""Bases that are nn.Module with services around it: replaced by nn.Module."""
+
+PLAIN_BASES = frozenset(
+    "ABC ABCMeta Protocol object ConfigMixin PeftAdapterMixin FromOriginalModelMixin UNet2DConditionLoadersMixin "
+    "AttentionMixin CacheMixin GenerationMixin PyTorchModelHubMixin ModuleUtilsMixin EmbeddingAccessMixin "
+    "AttentionModuleMixin Generic ModuleProxyWrapper OriginalModelMixin".split()
+)
+"""Bases without part in the computation: dropped."""
+
+HARMLESS_DECORATORS = re.compile(
+    r"auto_docstring|add_\w*docstrings?\w*|replace_return_docstrings|use_kernel\w*|can_return_tuple|deprecate\w*|"
+    r"check_model_inputs|merge_with_config_defaults|capture_outputs|maybe_allow_in_graph|register\w*|force_fp32|"
+    r"auto_fp16|wrap|typechecked|beartype|jaxtyped|disable|compile|script\w*|unused|ignore|export|final|override|"
+    r"custom_fwd|custom_bwd|apply_forward_hook|register_to_config|autocast|deprecated|experimental|requires\w*|"
+    r"accepts|profile|record_function|once_differentiable|abstractmethod|abstractproperty|runtime_checkable|"
+    r"total_ordering|lru_cache|cache|keras_export|wraps_docs|torch_compile\w*|maybe_compile|configurable|"
+    r"dynamic_rope_update|force_fp32|force_bf16|amp_\w+|implements_to_docs|forbid_\w+|lazy_import|nested_compile\w*"
+)
+HARMLESS_OWNERS = re.compile(r"registry|[A-Z_]*(MODELS|LAYERS|REGISTRY|BACKBONES|HEADS|LOSSES|NECKS|MODULES|DETECTORS|ATTENTION|BLOCKS)|tables|jit|registry\w*|Registers?")
+KEPT_DECORATORS = frozenset(
+    "staticmethod classmethod property dataclass setter cached_property no_grad enable_grad contextmanager "
+    "inference_mode lru_cache total_ordering cache wraps singledispatch getter overload".split()
+)
+
+LOGGERS = re.compile(r"_?logger|logging|log|LOG|_LOGGER|LOGGER|rank_zero_\w+|warnings|rank_logger")
+LOG_CALLS = re.compile(r"(debug|info|warn|warning|error|exception|critical|warning_once|info_once|log|warning_advice|warn_once|deprecate|simplefilter|filterwarnings|print)")
+BARE_CALLS = frozenset("print deprecate deprecation_warning rank_zero_warn rank_zero_info log_api_usage_once _log_api_usage_once".split())
+
+AVAILABILITY = re.compile(r"(is|has)_\w+_available|_?is_tracing|is_torchdynamo_compiling|is_fx_tracing|is_scripting|is_exportable|is_torch_tpu_available|is_torch_xla_available|is_flash_attn_\w+|is_torchdynamo_exporting|is_deepspeed_zero3_enabled|is_fsdp_managed_module|is_tracing")
+"""Questions about the machine or the mode: False, except for torch itself."""
+
+STAND_INS = {
+    "ACT2FN": '''ACT2FN = {
+    "gelu": nn.GELU(),
+    "gelu_new": nn.GELU(approximate="tanh"),
+    "gelu_pytorch_tanh": nn.GELU(approximate="tanh"),
+    "gelu_fast": nn.GELU(approximate="tanh"),
+    "relu": nn.ReLU(),
+    "silu": nn.SiLU(),
+    "swish": nn.SiLU(),
+    "tanh": nn.Tanh(),
+    "sigmoid": nn.Sigmoid(),
+}''',
+}
+"""Definitions that take the place of a package's own, where those drag in the whole package."""
+
+MATH = {
+    "pi": "math.pi", "inf": "math.inf", "sqrt": "math.sqrt", "log": "math.log", "log2": "math.log2", "exp": "math.exp",
+    "ceil": "math.ceil", "floor": "math.floor", "prod": "math.prod", "e": "math.e", "nan": "math.nan", "cos": "math.cos",
+    "sin": "math.sin", "log10": "math.log10", "abs": "abs", "power": "pow", "max": "max", "min": "min", "sum": "sum",
+    "round": "round", "float32": "torch.float32", "mod": "math.fmod", "cumsum": "list(itertools.accumulate", "deg2rad": "math.radians",
+}  # fmt: skip
+MATH.pop("cumsum")
+"""numpy on plain numbers has a twin in the standard library."""

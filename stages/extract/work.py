@@ -1,0 +1,191 @@
+"""The stage's work: a file in, one outcome for each of its module classes out."""
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.sandbox import Fault, Limits, shared_sandbox
+from pipeline.source.canonical import canonical_form, digest, problem_id
+from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
+from stages.extract.bundle import bundled
+from stages.extract.closure import Closure, NotClosed, close
+from stages.extract.configs import config_defaults, smaller
+from stages.extract.hints import input_hints, soft_attributes
+from stages.extract.modules import ancestry, is_abstract, method
+from stages.extract.parsing import Unparsable, parse
+from stages.extract.program import assemble
+from stages.extract.render import Definitions, render
+from stages.extract.resolve import Module, OneFile, Resolver
+from stages.extract.settings import ExtractSettings
+
+
+
+
+def work(rows: Sequence[Row], settings: ExtractSettings, workplace: Workplace) -> list[list[Outcome]]:
+    """Gives the outcomes of each file."""
+    return [outcomes(row, settings, workplace) for row in rows]
+
+
+def outcomes(row: Row, settings: ExtractSettings, workplace: Workplace) -> list[Outcome]:
+    """One outcome for each module class; one for a file that holds none."""
+    try:
+        tree = parse(row["text"])
+    except Unparsable as trouble:
+        return [Removed(trouble.reason, trouble.detail)]
+    name = row["path"].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    module = Module(name, row["text"], tree, row["path"].endswith("__init__.py"))
+    resolver = Resolver(OneFile())
+    results = [
+        outcome
+        for node in classes(tree)
+        for outcome in _of_class(resolver, module, node, settings, workplace)
+    ]
+    return results or [Removed("no_module", "no class of the file descends from nn.Module")]
+
+
+def classes(tree: ast.Module) -> list[ast.ClassDef]:
+    """The file's classes, those inside conditions too; of several with one name, the last."""
+    found: dict[str, ast.ClassDef] = {}
+    bodies = [tree.body]
+    while bodies:
+        for node in bodies.pop(0):
+            match node:
+                case ast.ClassDef():
+                    found.pop(node.name, None)
+                    found[node.name] = node
+                case ast.If() | ast.Try():
+                    bodies += [node.body, node.orelse, *(one.body for one in getattr(node, "handlers", []))]
+                case _:
+                    pass
+    return sorted(found.values(), key=lambda node: node.lineno)
+
+
+def _of_class(
+    resolver: Resolver, module: Module, node: ast.ClassDef, settings: ExtractSettings, workplace: Workplace
+) -> list[Outcome]:
+    try:
+        prepared = prepare(resolver, module, node)
+    except RecursionError:
+        return [Removed("too_deep", "the class overflows a recursive walk", name=node.name)]
+    if prepared is None:
+        return []
+    if isinstance(prepared, Removed):
+        return [prepared]
+    return [prepared.run(settings, workplace)]
+
+
+def prepare(resolver: Resolver, module: Module, node: ast.ClassDef) -> "Prepared | Removed | None":
+    """The static part: closure and text. None if the class is no module."""
+    kin = ancestry(resolver, module, node)
+    line = [node, *(one.statement for one in kin.ancestors if isinstance(one.statement, ast.ClassDef))]
+    forward = method(line, "forward")
+    if kin.kind == "not_module" or (kin.kind == "outside" and forward is None):
+        return None
+    if kin.kind == "outside":
+        return Removed("outside_dependency", f"base class from {kin.outside}", name=node.name)
+    if (forward is None and kin.torch_base in ("Module", "ModuleList", "ModuleDict", "")) or (
+        forward is not None and is_abstract(forward)
+    ):
+        return Removed("abstract", "no forward of its own", name=node.name)
+    try:
+        closure = close(resolver, module, node)
+        definitions = render(closure)
+    except NotClosed as trouble:
+        return Removed(trouble.reason, trouble.detail, name=node.name)
+    return Prepared(resolver, module, node, line, forward, closure, definitions)
+
+
+class Prepared:
+    """A class with everything it needs, ready to be tried in the sandbox."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        module: Module,
+        node: ast.ClassDef,
+        line: Sequence[ast.ClassDef],
+        forward: ast.FunctionDef | None,
+        closure: Closure,
+        definitions: Definitions,
+    ) -> None:
+        self.node = node
+        self.definitions = definitions
+        constructor = method(list(line), "__init__")
+        self.defaults = _defaults(constructor)
+        comments = _comments(module, forward) if forward in node.body else ""
+        self.hints = input_hints(forward, (ast.get_docstring(node) or "") + "\n" + comments)
+        configs: dict[str, str] = {}
+        for one in constructor.args.args[1:] if constructor else []:
+            configs |= config_defaults(resolver, module, one.annotation)
+        self.request = {
+            "task": "search",
+            "code": definitions.code,
+            "arguments": {},
+            "hints": self.hints,
+            "config_defaults": smaller(configs),
+            "soft": sorted(soft_attributes(closure)),
+        }
+
+    def run(self, settings: ExtractSettings, workplace: Workplace) -> Outcome:
+        limits = Limits(wall_s=settings.wall_s, cpu_s=settings.cpu_s, memory_mb=settings.memory_mb)
+        sandbox = shared_sandbox(bundled(workplace.cache), limits, workplace.minimum_sandbox)
+        name = self.node.name
+        reply = sandbox.run(self.request | {"tries": settings.tries}, limits)
+        if isinstance(reply, Fault):
+            return _fault(reply, settings, name)
+        plan = reply.value
+        if not plan["found"]:
+            reason = {"import": "import_failed", "init": "init_failed", "forward": "no_input_found"}[plan["stage"]]
+            return Removed(reason, plan["error"].replace("\n", " "), name=name, metric="tries", value=float(plan["tries"]))
+        program = assemble(self.definitions, plan, self.defaults)
+        reply = sandbox.run({"task": "verify", "code": program.code, "has_float": program.has_float}, limits)
+        if isinstance(reply, Fault):
+            return _fault(reply, settings, name)
+        if reply.value["verdict"] != "ok":
+            return Removed(reply.value["verdict"], reply.value["detail"].replace("\n", " "), name=name)
+        return Kept(
+            {
+                "problem_id": problem_id(program.code),
+                "code": program.code,
+                "class_name": name,
+                "family_id": digest(canonical_form(self.definitions.code))[:32],
+                "line_start": self.node.lineno,
+                "line_end": self.node.end_lineno or self.node.lineno,
+                "sizes": program.sizes,
+                "arguments": program.arguments,
+                "inputs": program.inputs,
+                "edits": list(self.definitions.edits),
+            }
+        )
+
+
+def _fault(fault: Fault, settings: ExtractSettings, name: str) -> Outcome:
+    detail = (fault.detail.strip().splitlines() or [""])[-1][:200]
+    match fault.reason:
+        case "cpu_limit":
+            return Removed("cpu_limit", detail, metric="seconds", value=float(settings.cpu_s), threshold=float(settings.cpu_s), name=name)
+        case "memory_limit":
+            limit = float(settings.memory_mb)
+            return Removed("memory_limit", detail, metric="MiB", value=limit, threshold=limit, name=name)
+        case "no_result" | "output_limit" | "bad_result" | "worker_error":
+            return Removed(fault.reason, detail, name=name)
+    return Failed(fault.reason, detail, name=name)
+
+
+def _comments(module: Module, function: ast.FunctionDef | None) -> str:
+    """The comments in a function: authors write shapes there."""
+    if function is None:
+        return ""
+    lines = module.lines[function.lineno - 1 : function.end_lineno]
+    found = [line.decode(errors="replace").partition("#") for line in lines if b"#" in line]
+    return "\n".join(comment.strip() for _, _, comment in found)
+
+
+def _defaults(constructor: ast.FunctionDef | None) -> dict[str, str]:
+    if constructor is None:
+        return {}
+    arguments = constructor.args
+    every = [*arguments.posonlyargs, *arguments.args]
+    paired = list(zip(every[len(every) - len(arguments.defaults) :], arguments.defaults, strict=True))
+    paired += [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    return {one.arg: ast.unparse(value) for one, value in paired}

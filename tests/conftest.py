@@ -1,0 +1,68 @@
+"""One real run of the whole flow over data/examples/, shared by all tests that look at a release."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pipeline.paths import ROOT
+
+RECIPE = """
+name = "tiny"
+description = "a few examples, for the tests"
+[crawl]
+sources = ["examples"]
+max_files = 6
+[measure]
+inductor_share_cpu = 0.1
+"""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a command left behind."""
+
+    root: Path
+    recipe: Path
+    done: subprocess.CompletedProcess[str]
+
+    @property
+    def release(self) -> Path:
+        return (self.root / "latest").resolve()
+
+
+def kernelset(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command itself, as a user calls it."""
+    command = [sys.executable, "-m", "stages", *map(str, arguments)]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+        env=os.environ | {"COLUMNS": "200"} | environment,
+    )
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory) -> Finished:
+    """The flow over six files of data/examples/, two workers."""
+    root = tmp_path_factory.mktemp("tiny")
+    recipe = root / "tiny.toml"
+    recipe.write_text(RECIPE)
+    out = root / "out"
+    done = kernelset("run", "--recipe", recipe, "--out", out, "--workers", "2")
+    assert done.returncode == 0, done.stderr + done.stdout
+    return Finished(out, recipe, done)
+
+
+@pytest.fixture
+def tiny_copy(tiny: Finished, tmp_path: Path) -> Finished:
+    """A store of one's own, to change."""
+    shutil.copytree(tiny.root, tmp_path / "out", symlinks=True)
+    return Finished(tmp_path / "out", tiny.recipe, tiny.done)
