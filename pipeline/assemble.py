@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.memo import FAILED, KEPT, REMOVED
+from pipeline.memo import FAILED, KEPT, REMOVED, added_columns
 from pipeline.stage import Failed, Kept, MapStage, Outcome, Removed, Stage, TableStage
 from schemas.ledger import FAILED as FAILED_SCHEMA
 from schemas.ledger import REMOVED as REMOVED_SCHEMA
@@ -33,10 +33,10 @@ def assemble_map(
     rows = table.take(pa.array([row for row, _ in pairs], pa.int64()))
     units = memo.take(pa.array([place for _, place in pairs], pa.int64()))
 
-    carried = [name for name in stage.gives.names if name in table.schema.names]
+    made = {field.name for field in added_columns(stage, table.schema.names)}
     kept = _select(rows, units, KEPT)
     columns = {
-        name: kept[0][name] if name in carried else kept[1][name] for name in stage.gives.names
+        name: kept[1][name] if name in made else kept[0][name] for name in stage.gives.names
     }
     return {
         "kept": _sorted(_conform(stage, columns)),

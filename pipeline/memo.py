@@ -35,9 +35,12 @@ LEDGER = [
 
 
 def added_columns(stage: MapStage, given: Iterable[str]) -> list[pa.Field]:
-    """The columns that the stage itself makes: all it gives but those that came in."""
-    given = set(given)
-    return [field for field in stage.gives if field.name not in given]
+    """The columns that the stage itself makes: all it gives but those that came in.
+
+    The first stage makes all of them: what it starts from are no rows of the flow yet.
+    """
+    carried = set() if stage.start else set(given)
+    return [field for field in stage.gives if field.name not in carried]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ BASELINE_FIELDS = {
     "tf32": flag,  # whether TF32 was allowed for matmul and convolution
     "status": text,  # ok, or the reason why there is no time, e.g. noisy, mismatch, oom
     "reasons": texts,  # flags such as launch_bound, no_headroom, graph_break
+    "detail": text,  # one line on why there is no time, null where there is one
     "median_ms": real,
     "raw_ms": reals,  # one value for each timed run
     "relative_range": real,  # (greatest - least) / median of raw_ms

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the kernelset authors
 # SPDX-License-Identifier: Apache-2.0
-"""Training losses, each reduced to one number."""
+"""Training losses, reduced over the batch where that is the custom."""
 
 import math
 
@@ -91,7 +91,7 @@ class PinballLoss(nn.Module):
     """Quantile regression, a column of forecasts per quantile.
 
     forecast: (batch, horizon, num_quantiles)
-    actual: (batch, horizon)
+    actual: (batch, horizon) -> (num_quantiles,)
     """
 
     def __init__(self, quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)):

@@ -119,5 +119,5 @@ class PolyphaseUpsampler(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         taps = self.phases.size(-1)
-        padded = F.pad(x, (taps // 2, taps - taps // 2 - 1))
+        padded = F.pad(x, ((taps - 1) // 2, taps // 2))
         return F.conv1d(padded, self.phases.flip(-1)).transpose(1, 2).flatten(1).unsqueeze(1)

@@ -124,7 +124,7 @@ class _Class:
             for item in node.body
             if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
         }
-        self.attributes = {name: node for name, node in self._set_once()}
+        self.attributes = dict(self._set_once())
         self.numbers: set[str] = set()  # attributes that hold a number
         self.placeholders: dict[str, str] = {}
         self.inlined: dict[str, str] = {}

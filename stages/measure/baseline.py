@@ -36,6 +36,8 @@ def baseline(
     if len(raw_ms) > 1:
         middle = raw_ms[len(raw_ms) // 2]
         row["relative_range"] = (raw_ms[-1] - raw_ms[0]) / middle if middle else None
+    if (record.get("host_share") or 0) > roofline.LAUNCH_BOUND:
+        row["reasons"] = [*row["reasons"], "launch_bound"]
     _add_floor(row, record, facts, data)
     row["reasons"] = sorted(set(row["reasons"] or []))
     return row
@@ -56,14 +58,11 @@ def _add_floor(row: Baseline, record: Record, facts: Mapping[str, Any], data: Pa
     least = roofline.floor(peaks, matmul, other, bytes_min, row["dtype"], row["tf32"])
     row["floor_ms"], row["bound"] = least.floor_ms, least.bound
     row["headroom"] = least.headroom(row["median_ms"])
-    row["reasons"] = [*row["reasons"], *_flags(row, record)]
+    row["reasons"] = [*row["reasons"], *_flags(row["headroom"])]
 
 
-def _flags(row: Baseline, record: Record) -> list[str]:
+def _flags(headroom: float | None) -> list[str]:
     flags = []
-    headroom = row["headroom"]
-    if (record.get("host_share") or 0) > roofline.LAUNCH_BOUND:
-        flags.append("launch_bound")
     if headroom is not None and headroom < roofline.BELOW:
         flags.append("below_floor")
     elif headroom is not None and headroom < roofline.NO_HEADROOM:

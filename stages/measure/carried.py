@@ -9,8 +9,12 @@ import json
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+PACKAGE = "kernelset_measure"
+"""The name that the measuring code goes by wherever it is carried."""
 MODULES = ("nvml", "protocol", "gate", "program", "work", "inductor", "device", "worker")
-"""In an order in which each imports only earlier ones."""
+"""What takes the times, in an order in which each imports only earlier ones."""
+RUNNING = ("job", "canary", "nursery", "pool", "journal", "selftest", "runner")
+"""What runs it on a machine without a sandbox."""
 
 _LOADER = '''"""Made by stages/measure/carried.py from the files named in SOURCES. Do not edit."""
 
@@ -19,7 +23,7 @@ import sys
 import tempfile
 import types
 
-PACKAGE = "kernelset_measure"
+PACKAGE = "{package}"
 SOURCES = {sources}
 
 package = types.ModuleType(PACKAGE)
@@ -58,6 +62,15 @@ def code_digest() -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def write_package(folder: Path) -> None:
+    """Writes the measuring code into `folder`, as a package that needs torch and triton alone."""
+    package = folder / PACKAGE
+    package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.py").write_text('"""Measuring code of kernelset."""\n')
+    for name in (*MODULES, *RUNNING):
+        (package / f"{name}.py").write_bytes((FOLDER / f"{name}.py").read_bytes())
+
+
 def sandbox_worker(folder: Path, *, compiles: bool) -> Path:
     """Writes the worker's one file, if it isn't there, and gives its path.
 
@@ -69,7 +82,9 @@ def sandbox_worker(folder: Path, *, compiles: bool) -> Path:
     path = folder / f"worker-{kind}-{code_digest()}.py"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        text = _LOADER.format(sources=json.dumps(sources(), indent=0), compiles=compiles)
+        text = _LOADER.format(
+            package=PACKAGE, sources=json.dumps(sources(), indent=0), compiles=compiles
+        )
         new = path.with_suffix(f".{kind}.new")
         new.write_text(text, "utf-8")
         new.replace(path)

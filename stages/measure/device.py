@@ -89,18 +89,25 @@ class CudaDevice:
         self._properties = properties
         self._buffer = torch.empty(self.flush_bytes // 4, dtype=torch.int32, device="cuda")
         self._watch = nvml.watch(self.uuid)
+        self._events: list[torch.cuda.Event] = []
+        self._used = 0
 
     def flush(self) -> None:
         # Writing all of it evicts the L2 and gives the host a head start on the launch.
         self._buffer.zero_()
 
     def mark(self) -> torch.cuda.Event:
-        event = torch.cuda.Event(enable_timing=True)
+        if self._used == len(self._events):
+            self._events.append(torch.cuda.Event(enable_timing=True))
+        event = self._events[self._used]
+        self._used += 1
         event.record()
         return event
 
     def settle(self) -> None:
+        """Waits, and frees the marks: they are read before the next one is made."""
         torch.cuda.synchronize()
+        self._used = 0
 
     def elapsed_ms(self, start: torch.cuda.Event, end: torch.cuda.Event) -> float:
         return float(start.elapsed_time(end))

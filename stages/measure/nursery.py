@@ -31,7 +31,7 @@ ENVIRONMENT = {
     "CUDA_MODULE_LOADING": "LAZY",
     "PYTHONHASHSEED": "0",
 }
-LOG_BYTES = 4096
+LOG_BYTES = 4096  # of a traceback
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 
 
@@ -139,7 +139,7 @@ def _import_all() -> None:
     import torch._dynamo
     import torch._inductor.compile_fx
     import torch._inductor.graph
-    import torch.utils.flop_counter  # noqa: F401
+    import torch.utils.flop_counter
 
     with contextlib.suppress(ImportError):
         import torch._inductor.codegen.triton

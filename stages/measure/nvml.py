@@ -90,7 +90,11 @@ def gpus() -> list[dict[str, Any]]:
 
 
 class _Memory(ctypes.Structure):
-    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
+    _fields_ = (
+        ("total", ctypes.c_ulonglong),
+        ("free", ctypes.c_ulonglong),
+        ("used", ctypes.c_ulonglong),
+    )
 
 
 def _describe(library: ctypes.CDLL, index: int) -> dict[str, Any]:

@@ -58,7 +58,6 @@ class Rules:
     drift: float = 0.03  # last / first - 1 in one direction over two blocks
     smallest_ms: float = 0.02  # below: the clock and the launch are what is measured
     slowest_ms: float = 60_000.0  # a single call above this is not timed
-    clock: float = 0.05  # median clock this far from the session's: retry
 
 
 GPU_RULES = Rules()

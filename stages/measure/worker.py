@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import os
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -98,20 +99,29 @@ class Session:
 
     def measure(self, item: dict[str, Any]) -> list[Record]:
         """All modes of one program."""
-        records: list[Record] = []
-        prepared: _Prepared | None = None
-        for mode in self._request["modes"]:
-            record = self._blank(item, mode)
-            try:
-                prepared = prepared or self._prepare(item)
-                record |= prepared.facts
-                self._measure_mode(prepared, mode, record)
-            except Exception as error:  # noqa: BLE001  crawled code may raise anything
-                record |= _failure(error, "compile_error" if mode != "eager" else "error")
-            finally:
-                self._gate.pass_on()
-            records.append(record)
-        return records
+        blanks = [self._blank(item, mode) for mode in self._request["modes"]]
+        try:
+            prepared = self._prepare(item)
+        except Exception as error:  # noqa: BLE001  crawled code may raise anything
+            self._pass_on_if_alive()
+            return [blank | _failure(error, "error") for blank in blanks]
+        return [self._measured(prepared, blank) for blank in blanks]
+
+    def _measured(self, prepared: _Prepared, blank: Record) -> Record:
+        record = blank | prepared.facts
+        eager = record["mode"] == "eager"
+        try:
+            self._measure_mode(prepared, record["mode"], record)
+        except Exception as error:  # noqa: BLE001  so may code that a compiler made
+            record |= _failure(error, "error" if eager else "compile_error")
+        self._pass_on_if_alive()
+        return record
+
+    def _pass_on_if_alive(self) -> None:
+        try:
+            self._gate.pass_on()
+        except RuntimeError:
+            self._gate.drop()  # settling a lost device raises; the next one must not wait for us
 
     def environment(self) -> dict[str, Any]:
         return {
@@ -146,6 +156,8 @@ class Session:
         if self._device.kind == "cpu" and not inductor.compiler_works():
             record["status"] = "no_compiler"
             return
+        self._gate.take()
+        inputs = prepared.loaded.fresh()
         self._gate.pass_on()
         self._phases("compile")
         exclusive = mode == inductor.MAX_AUTOTUNE  # its compilation benchmarks on the GPU
@@ -157,7 +169,7 @@ class Session:
             before_compile=(lambda: None) if exclusive else self._gate.pass_on,
             before_run=self._gate.take,
         )
-        output = compiled.call(*prepared.loaded.fresh())
+        output = compiled.call(*inputs)
         self._gate.take()
         self._phases("measure")
         record |= compiled.facts()
@@ -266,7 +278,8 @@ def _failure(error: Exception, otherwise: str) -> Record:
         status = "unsupported_dtype"
     else:
         status = otherwise
-    return {"status": status, "median_ms": None, "detail": text[:2000]}
+    where = "".join(traceback.format_tb(error.__traceback__, limit=-3))
+    return {"status": status, "median_ms": None, "detail": f"{text[:1500]}\n{where[-1500:]}"}
 
 
 def _set_precision(tf32: bool) -> None:

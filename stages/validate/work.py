@@ -13,7 +13,7 @@ from stages.validate.settings import ValidateSettings
 
 WORKER = Path(__file__).with_name("worker.py")
 WITNESS = Path(__file__).with_name("witness.py")
-LIMIT_REASONS = {"cpu_limit": "seconds", "memory_limit": "MiB", "output_limit": "KiB"}
+LIMIT_UNITS = {"cpu_limit": "seconds", "memory_limit": "MiB", "output_limit": "KiB"}
 
 
 def validate(
@@ -95,6 +95,11 @@ def _fault(fault: Fault, limits: Limits) -> Outcome:
     }
     if fault.reason in bounds:
         bound = float(bounds[fault.reason])
-        metric = LIMIT_REASONS[fault.reason]
-        return Removed(fault.reason, fault.detail, metric=metric, value=bound, threshold=bound)
+        metric = LIMIT_UNITS[fault.reason]
+        return Removed(fault.reason, _last_line(fault.detail), metric=metric, value=bound, threshold=bound)
     return Failed(fault.reason, fault.detail[-500:])
+
+
+def _last_line(text: str) -> str:
+    """Of a traceback, the line that says what happened."""
+    return text.strip().rsplit("\n", 1)[-1][:300]

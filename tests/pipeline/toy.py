@@ -61,7 +61,7 @@ def start(settings: StartSettings, workplace: Workplace) -> pa.Table:
 
 
 def name_all(rows: Sequence[Row], settings: Settings, workplace: Workplace) -> list[list[Outcome]]:
-    return [[Kept({"file_id": f"f{row['number']:05d}"})] for row in rows]
+    return [[Kept({"file_id": f"f{row['number']:05d}", **row})] for row in rows]
 
 
 def split(rows: Sequence[Row], settings: SplitSettings, work: Workplace) -> list[list[Outcome]]:

@@ -95,7 +95,7 @@ def _confine(task: Task, output: int, result: int) -> None:
     _prefer_for_the_oom_killer()
     torch: Any = sys.modules["torch"]
     torch.set_num_threads(limits.threads)
-    reseed()
+    random.seed(0)  # Python's own generator seeds itself anew after a fork; torch's doesn't
     _set_rlimits(task)
     kernel.forbid_new_privileges()
     if plan.layers.landlock:
@@ -186,16 +186,3 @@ def _tasks_before(plan: Plan) -> int:
     if plan.own_namespaces:  # counted per user namespace: the server, its parent and the relay
         return 0 if plan.changes_user else 3
     return tree.tasks_of(plan.user)
-
-
-def reseed() -> None:
-    """Gives every run the same random state, in every server.
-
-    In the child, since Python's own generator seeds itself anew after a fork.
-    """
-    random.seed(0)
-    torch: Any = sys.modules["torch"]
-    torch.default_generator.manual_seed(0)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(0)

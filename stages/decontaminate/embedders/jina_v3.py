@@ -5,6 +5,7 @@ underscores; pooling, adapter choice and normalisation are ours (components.md, 
 """
 
 import functools
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class JinaV3:
             "\n" in text[spans[i - 1][1] : spans[i][1]] for i in range(1, len(spans))
         ]
         cuts = [0, *window_ends(breaks, self._window() - 2)]
-        pieces = [ids[one:other] for one, other in zip(cuts, cuts[1:], strict=False)]
+        pieces = [ids[one:other] for one, other in itertools.pairwise(cuts)]
         with one_thread():
             vectors = [self._mean_hidden(piece) for piece in pieces]
         return mean_of_windows(vectors, [len(piece) for piece in pieces])

@@ -1,6 +1,7 @@
 """Any sentence-transformers model, from a folder or the hub."""
 
 import functools
+import itertools
 from typing import Any
 
 from stages.decontaminate.embedders.base import (
@@ -62,7 +63,7 @@ class SentenceTransformerEmbedder:
         cuts = [0, *ends]
         return [
             (text[starts[one] : spans[other - 1][1]], other - one)
-            for one, other in zip(cuts, cuts[1:], strict=False)
+            for one, other in itertools.pairwise(cuts)
         ]
 
     @functools.cached_property

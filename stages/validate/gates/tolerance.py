@@ -59,10 +59,10 @@ def no_trivial_answer(seen: Seen) -> Iterator[Verdict]:
 
 def _rounded(value: float) -> float:
     """Up to one significant digit, so that the last bit of a measurement changes nothing."""
+    if not math.isfinite(value):
+        return value
     digit = 10.0 ** math.floor(math.log10(value))
-    return (
-        float(f"{math.ceil(value / digit - 1e-9) * digit:.1g}") if math.isfinite(value) else value
-    )
+    return float(f"{math.ceil(value / digit - 1e-9) * digit:.1g}")
 
 
 GATES = (

@@ -20,7 +20,7 @@ CHECKOUT = HERE.parents[2]
 PROGRAMS = CHECKOUT / "tests" / "hostile"
 SECRET = "hunter2-of-the-caller"
 
-LIMITS = Limits(wall_s=8, cpu_s=6, memory_mb=2048, file_mb=32, processes=32, output_kb=16)
+LIMITS = Limits(wall_s=25, cpu_s=6, memory_mb=2048, file_mb=32, processes=32, output_kb=16)
 SHORT = Limits(wall_s=0.7, cpu_s=6, memory_mb=2048, file_mb=32, processes=32, output_kb=16)
 LITTLE_CPU = Limits(wall_s=20, cpu_s=1)
 

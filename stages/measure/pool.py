@@ -1,0 +1,426 @@
+"""Runs jobs in fresh children, many at once on the CPU, one at a time on the GPU.
+
+The parent: standard library only, it never touches CUDA. Each job (one program, one dtype) is one
+fresh child. Children load and compile side by side on the CPU cores; the GPU itself they use one at
+a time, whoever holds the gate (gate.py), so that nothing runs beside a timing. So compilation runs
+ahead while the GPU times. A child that is late, crashes or eats the memory costs its own job.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import nvml
+from .gate import gate_path
+
+PACKAGE = "kernelset_measure"
+Job = dict[str, Any]
+Answer = dict[str, Any]
+
+LIMITS_S = {"start": 60.0, "load": 60.0, "compile": 300.0, "measure": 120.0}
+"""Seconds in each phase; waiting for the gate does not count."""
+JOB_S = 1500.0
+MAX_AUTOTUNE_COMPILE_S = 1800.0
+UNKNOWN_BYTES = 6 * 2**30  # a program whose working set nobody has estimated
+CONTEXT_BYTES = 3 * 2**29  # CUDA context, libraries' workspaces and flush buffer of one child
+MEMORY_SHARE = 0.85
+CANARY_EVERY_S = 120.0
+LOG_BYTES = 4096
+SUSPECT = (
+    "illegal_access",
+    "crash",
+)  # after these the canary decides whether the GPU is still used
+
+
+class PoolBroken(Exception):
+    """The fork server does not answer, or no trusted program can be measured."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The device, its lock, and the cores: some for whoever times, the others for compilers."""
+
+    kind: str
+    name: str
+    memory_bytes: int
+    gate: str
+    cores: dict[str, list[int]] | None
+
+
+@dataclass
+class Child:
+    """A running job."""
+
+    job: Job
+    pid: int
+    started: float
+    alone: bool
+
+
+@dataclass
+class Pool:
+    """Children at work. A context manager."""
+
+    packages: Path
+    """Folder in which the measuring code lies as a package."""
+    place: Place
+    workers: int
+    start: str = "fork"
+    rules: dict[str, Any] = field(default_factory=dict)
+    limits_s: dict[str, float] = field(default_factory=lambda: dict(LIMITS_S))
+    tell: Callable[[str], None] = lambda text: None
+    canaries: list[Answer] = field(default_factory=list)
+    """Answers of the canaries, the last one last."""
+    lost: bool = False
+    """Whether the canary failed: the GPU is not used any more."""
+
+    def __enter__(self) -> Pool:
+        """Starts the fork server and measures a trusted program through the whole path.
+
+        All jobs start from that program's caches (Triton's own helpers, compiled once).
+
+        Raises:
+            PoolBroken: neither forking nor spawning works.
+        """
+        self._work = Path(tempfile.mkdtemp(prefix="kernelset-measure-", dir=_fast_folder()))
+        self._children: dict[str, Child] = {}
+        self._seed: str | None = None
+        self._nursery = _Nursery(self.packages, self.start)
+        try:
+            self._try_out()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *trouble: object) -> None:
+        for child in self._children.values():
+            kill_tree(child.pid)
+        self._children.clear()
+        self._nursery.stop()
+        shutil.rmtree(self._work, ignore_errors=True)
+
+    def measure(
+        self, jobs: Iterable[Job], until: float = float("inf")
+    ) -> Iterator[tuple[Job, Answer]]:
+        """Jobs with their answers, in the order in which they end; canaries run in between.
+
+        Args:
+            jobs: what to measure, in order.
+            until: no job is started after this time by time.monotonic().
+        """
+        waiting = deque(jobs)
+        again: deque[Job] = deque()  # out of memory: once more, with the GPU to itself
+        last_canary = time.monotonic()
+        while (waiting or again or self._children) and not self.lost:
+            now = time.monotonic()
+            if now > until and not self._children:
+                return
+            if now - last_canary > CANARY_EVERY_S:
+                self._begin(_canary_job())
+                last_canary = now
+            while waiting and now < until and self._fits(waiting[0]):
+                self._begin(waiting.popleft())
+            if again and not waiting and not self._children:
+                self._begin(again.popleft(), alone=True)
+            for job, answer in self._ended():
+                statuses = {record["status"] for record in answer["records"]}
+                if job.get("canary"):
+                    self._note_canary(answer)
+                elif "oom" in statuses and not job.get("again") and now < until:
+                    again.append(job | {"again": True})
+                else:
+                    if self.place.kind == "cuda" and statuses & set(SUSPECT):
+                        last_canary = float("-inf")
+                    yield job, answer
+
+    @property
+    def start_in_use(self) -> str:
+        """How children are started: fork, or spawn where forking does not work."""
+        return self._nursery.start
+
+    def look_at_canary(self) -> None:
+        """Measures the canary now, alone."""
+        self._note_canary(self._alone(_canary_job()))
+
+    def _try_out(self) -> None:
+        seed = {"job": "seed", "code": TRUSTED, "modes": ["eager", "inductor"], "dtype": "float32"}
+        for start in dict.fromkeys((self.start, "spawn")):
+            if start != self._nursery.start:
+                self._nursery.stop()
+                self._nursery = _Nursery(self.packages, start)
+            answer = self._alone(seed | {"tf32": False})
+            if any(
+                record["status"] in ("ok", "noisy", "too_small") for record in answer["records"]
+            ):
+                self._seed = str(self._work / "seed" / "home")
+                self.look_at_canary()
+                return
+            shutil.rmtree(self._work / "seed", ignore_errors=True)
+            self.tell(f"start by {start} does not work: {answer}")
+        raise PoolBroken("a trusted program can't be measured on this machine")
+
+    def _note_canary(self, answer: Answer) -> None:
+        canary = answer.get("canary")
+        self.lost = canary is None or not canary["ok"]
+        if self.lost:
+            self.tell(f"the canary failed, this device is not used any more: {answer}")
+            return
+        self.canaries.append(answer)
+        self.tell(f"canary: {canary['gemm_tflops']:.0f} TFLOP/s, {canary['copy_gb_s']:.0f} GB/s")
+
+    def _alone(self, job: Job) -> Answer:
+        self._begin(job, alone=True)
+        while True:
+            for ended, answer in self._ended():
+                if ended["job"] == job["job"]:
+                    return answer
+
+    def _fits(self, job: Job) -> bool:
+        if len(self._children) >= self.workers:
+            return False
+        if any(child.alone for child in self._children.values()):
+            return False
+        used = sum(_bytes_of(child.job) for child in self._children.values())
+        room = self.place.memory_bytes * MEMORY_SHARE
+        return not self._children or used + _bytes_of(job) <= room
+
+    def _begin(self, job: Job, *, alone: bool = False) -> None:
+        folder = self._work / job["job"]
+        home = folder / "home"
+        home.mkdir(parents=True)
+        request = self._request(job, folder)
+        (folder / "request.json").write_text(json.dumps(request), "utf-8")
+        pid = self._nursery.begin(
+            {
+                "job": job["job"],
+                "request": str(folder / "request.json"),
+                "result": str(folder / "result.json"),
+                "home": str(home),
+                "seed": self._seed,
+            }
+        )
+        self._children[job["job"]] = Child(job, pid, time.monotonic(), alone)
+
+    def _request(self, job: Job, folder: Path) -> dict[str, Any]:
+        item = {"key": job["job"], "code": job["code"]}
+        item |= {name: job.get(name) for name in ("atol", "rtol")}
+        return {
+            "programs": [item],
+            "modes": job.get("modes", []),
+            "device": self.place.kind,
+            "dtype": job.get("dtype"),
+            "tf32": job.get("tf32"),
+            "rules": self.rules,
+            "gate": self.place.gate,
+            "cores": self.place.cores,
+            "phases": str(folder / "phase"),
+            "count": True,
+            "canary": job.get("canary", False),
+        }
+
+    def _ended(self) -> list[tuple[Job, dict[str, Any]]]:
+        """Jobs that are over, with their answers; also those over their time, after killing them."""
+        ended = []
+        codes = self._nursery.ended(0.05)
+        if self._nursery.died():
+            codes |= dict.fromkeys(self._children, -signal.SIGKILL)
+            self._nursery = _Nursery(self.packages, self._nursery.start)
+        for name, child in list(self._children.items()):
+            late = self._late(child)
+            if late is not None:
+                kill_tree(child.pid)
+                answer = self._without_answer(child.job, "timeout", f"in phase {late}")
+            elif name in codes:
+                kill_tree(child.pid)  # what it may have left behind
+                answer = self._answer(child.job, codes[name])
+            else:
+                continue
+            del self._children[name]
+            ended.append((child.job, answer))
+            if name != "seed":
+                shutil.rmtree(self._work / name, ignore_errors=True)
+        return ended
+
+    def _answer(self, job: Job, code: int) -> dict[str, Any]:
+        path = self._work / job["job"] / "result.json"
+        if path.exists():
+            answer: dict[str, Any] = json.loads(path.read_text("utf-8"))
+            return answer | {"records": answer.get("records", [])}
+        log = Path(f"{path}.log")
+        said = log.read_bytes()[-LOG_BYTES:].decode(errors="replace") if log.exists() else ""
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        status = "oom" if code == -signal.SIGKILL else "crash"
+        return self._without_answer(job, status, f"{how}: {said}")
+
+    def _without_answer(self, job: Job, status: str, detail: str) -> dict[str, Any]:
+        common = {"key": job["job"], "dtype": job.get("dtype"), "tf32": job.get("tf32")}
+        common |= {"device": self.place.name, "device_kind": self.place.kind}
+        empty: dict[str, Any] = {"reasons": [], "median_ms": None, "raw_ms": []}
+        records = [
+            {**common, **empty, "mode": mode, "status": status, "detail": detail}
+            for mode in job.get("modes", [])
+        ]
+        return {"records": records, "environment": {}, "state": {}}
+
+    def _late(self, child: Child) -> str | None:
+        """The phase in which a child has been too long."""
+        if time.monotonic() - child.started > JOB_S:
+            return "job"
+        phase, since = _phase(self._work / child.job["job"] / "phase") or ("start", child.started)
+        limit = self.limits_s.get(phase)
+        if phase == "compile" and "inductor-max-autotune" in child.job.get("modes", []):
+            limit = MAX_AUTOTUNE_COMPILE_S
+        return phase if limit is not None and time.monotonic() - since > limit else None
+
+
+class _Nursery:
+    """The fork server's process and the pipes to it."""
+
+    def __init__(self, packages: Path, start: str) -> None:
+        self.start = start
+        command = [sys.executable, "-m", f"{PACKAGE}.nursery", start]
+        environment = os.environ | {"PYTHONPATH": str(packages)}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._to, self._from = self._process.stdin, self._process.stdout
+        os.set_blocking(self._from.fileno(), False)
+        self._rest = b""
+        self._codes: dict[str, int] = {}
+        self._pids: dict[str, int] = {}
+        self._wait_for(lambda message: bool(message.get("ready")), 120.0)
+
+    def begin(self, order: dict[str, Any]) -> int:
+        """Starts a job and gives its pid."""
+        self._to.write(json.dumps(order).encode() + b"\n")
+        self._to.flush()
+        self._wait_for(lambda message: message.get("started") == order["job"], 60.0)
+        return self._pids.pop(order["job"])
+
+    def ended(self, seconds: float) -> dict[str, int]:
+        """Exit codes of jobs that have ended since last asked."""
+        self._messages()
+        if not self._codes:
+            time.sleep(seconds)
+            self._messages()
+        codes, self._codes = self._codes, {}
+        return codes
+
+    def died(self) -> bool:
+        return self._process.poll() is not None
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _wait_for(self, wanted: Any, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if [message for message in self._messages() if wanted(message)]:
+                return
+            if self.died():
+                break
+            time.sleep(0.002)
+        raise PoolBroken("the fork server did not answer; see its error output above")
+
+    def _messages(self) -> list[dict[str, Any]]:
+        data = self._from.read() or b""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        messages = [json.loads(line) for line in lines]
+        for message in messages:
+            if "ended" in message:
+                self._codes[message["ended"]] = message["code"]
+            elif "started" in message:
+                self._pids[message["started"]] = message["pid"]
+        return messages
+
+
+def _phase(path: Path) -> tuple[str, float] | None:
+    """What a child last said it was doing, and since when by the machine's monotonic clock."""
+    words = path.read_text("utf-8").split() if path.exists() else []
+    return (words[0], float(words[1])) if len(words) == 2 else None
+
+
+def kill_tree(pid: int) -> None:
+    """Kills a child and everything of its session, also what has left its process group."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            if int(fields[3]) == pid:  # session
+                os.kill(int(entry.name), signal.SIGKILL)
+        except (OSError, IndexError):
+            continue  # it has ended meanwhile
+
+
+def place_of(kind: str, tell: Callable[[str], None]) -> Place:
+    """The GPU that CUDA_VISIBLE_DEVICES names, or the first; for kind cpu, this machine's CPU."""
+    cores = sorted(os.sched_getaffinity(0))
+    split = {"timing": cores[:2], "compiling": cores[2:]} if len(cores) >= 6 else None
+    if kind == "cpu":
+        lock = tempfile.gettempdir() + "/kernelset-cpu.lock"
+        return Place("cpu", "cpu", 2**40, lock, split)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    gpus = nvml.gpus()
+    if not gpus:
+        # A driver without NVML: one lock for the machine, and torch will say what is wrong.
+        return Place("cuda", "GPU", 2**36, gate_path("any"), split)
+    by_name = {gpu["uuid"]: gpu for gpu in gpus} | {str(i): gpu for i, gpu in enumerate(gpus)}
+    gpu = by_name.get(visible, gpus[0])
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpu["uuid"]
+    if gpu["used_bytes"] > 2**30:
+        tell(f"{gpu['name']} already holds {gpu['used_bytes'] / 2**30:.1f} GiB of others")
+    return Place("cuda", gpu["name"], gpu["memory_bytes"], gate_path(gpu["uuid"]), split)
+
+
+def _canary_job() -> Job:
+    return {
+        "job": f"canary-{time.monotonic_ns()}",
+        "canary": True,
+        "code": "",
+        "working_set": 2**30,
+    }
+
+
+def _bytes_of(job: Job) -> int:
+    # Inputs, their clones, the expected output and the comparison: some three working sets.
+    return CONTEXT_BYTES + 3 * int(job.get("working_set") or UNKNOWN_BYTES)
+
+
+def _fast_folder() -> str | None:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+TRUSTED = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lift = torch.nn.Linear(64, 64)
+
+    def forward(self, x):
+        return torch.softmax(torch.relu(self.lift(x)), -1).sum(0)
+
+def get_inputs():
+    return [torch.rand(256, 64)]
+
+def get_init_inputs():
+    return []
+"""
