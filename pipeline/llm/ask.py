@@ -1,11 +1,13 @@
 """Many questions at once, within the recipe's limits; interruptible."""
 
 import asyncio
+import contextlib
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 
+from pipeline.llm.batches import by_batch
 from pipeline.llm.budget import Budget
 from pipeline.llm.exchange import Desk, Endpoint, Stopped, exchange
 from pipeline.llm.meter import Meter
@@ -24,34 +26,40 @@ _endpoints: dict[tuple[str, str, int, int], Endpoint] = {}
 
 
 def ask(
-    questions: Sequence[Question], settings: LlmSettings, place: Workplace
+    questions: Iterable[Question], settings: LlmSettings, place: Workplace
 ) -> list[Answer | Miss]:
     """An answer or a miss for each question, in order; remembered answers are not asked again.
 
-    Works in a thread of its own, so that it can be called with or without a running event loop,
-    and so that Ctrl-C finds the requests in flight and lets them come home.
+    Questions are drawn one by one while others are in flight, so that the work of making them
+    overlaps with waiting. All this goes on in a thread of its own: it works with or without a
+    running event loop, and Ctrl-C finds the requests in flight and lets them come home.
 
     Raises:
         EndpointError: no question can be answered until the user changes something.
         RecipeError: a budget in dollars is set and the model has no price.
         KeyboardInterrupt: answers that came in are kept.
     """
-    crew = _Crew(questions, settings, place)
-    return crew.run()
+    return _Crew(questions, settings, place).run()
+
+
+def forget_endpoints() -> None:
+    """Forgets what this process has learned about endpoints."""
+    _endpoints.clear()
 
 
 class _Crew:
     """The tasks that work on one batch of questions."""
 
     def __init__(
-        self, questions: Sequence[Question], settings: LlmSettings, place: Workplace
+        self, questions: Iterable[Question], settings: LlmSettings, place: Workplace
     ) -> None:
+        self._questions = enumerate(questions)
         self._settings, self._place = settings, place
-        self._keys = [reply_key(question, settings) for question in questions]
-        self._unique = dict(zip(self._keys, questions, strict=True))
-        self._results: dict[str, Answer | Miss] = {}
+        self._results: dict[int, Answer | Miss] = {}
+        self._under_way: dict[str, asyncio.Future[Answer | Miss]] = {}
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
+        self._knocking = asyncio.Lock()
 
     def run(self) -> list[Answer | Miss]:
         done: Future[None] = Future()
@@ -62,11 +70,10 @@ class _Crew:
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(self._stop.set)
             thread.join(GRACE_S + 0.5)
-            self._place.tell(
-                f"stopped: {len(self._results):,} answers are kept; the same command goes on"
-            )
+            kept = sum(isinstance(result, Answer) for result in self._results.values())
+            self._place.tell(f"stopped: {kept:,} answers are kept; the same command goes on")
             raise
-        return [self._results[key] for key in self._keys]
+        return [self._results[index] for index in range(len(self._results))]
 
     def _in_thread(self, done: "Future[None]") -> None:
         try:
@@ -77,83 +84,107 @@ class _Crew:
             done.set_exception(error)
 
     async def _all(self) -> None:
+        settings = self._settings
         with open_store(self._place.cache) as store:
-            price = price_of(self._settings, self._place.data / "prices.toml")
-            meter = Meter(len(self._unique), price is not None, self._place.tell)
-            missing = self._recall(store, meter)
-            if not missing:
-                return
-            settings = self._settings
-            client = open_client(settings)
-            budget = Budget(
-                settings.budget_dollars,
-                settings.budget_requests,
-                store.spent(time.time() - WINDOW_S),
-            )
+            price = price_of(settings, self._place.data / "prices.toml")
+            meter = Meter(price is not None, self._place.tell)
+            spent = store.spent(time.time() - WINDOW_S)
+            budget = Budget(settings.budget_dollars, settings.budget_requests, spent)
             endpoint = _endpoint(settings)
-            desk = Desk(settings, client, endpoint, store, budget, price, meter, self._stop)
-            async with client:
-                await self._ask_all(missing, desk)
-            self._place.tell(meter.line)
+            desk = Desk(settings, endpoint, store, budget, price, meter, self._stop, open_client)
+            try:
+                with contextlib.suppress(Stopped):
+                    if settings.batch_api:
+                        await self._by_batch(desk)
+                    else:
+                        await self._one_by_one(desk)
+            finally:
+                await desk.close()
+            if meter.requests:
+                self._place.tell(meter.line)
 
-    def _recall(self, store: Store, meter: Meter) -> list[str]:
-        """Takes the remembered answers; gives the keys of the questions that are still open."""
-        missing = []
-        for key, question in self._unique.items():
-            text = store.reply(key)
-            read = None if text is None else read_text(text, question.shape)
-            if isinstance(read, Answer):
-                self._results[key] = read
-                meter.done(answered=True, remembered=True)
+    async def _by_batch(self, desk: Desk) -> None:
+        missing: dict[str, Question] = {}
+        keys = {}
+        for index, question in self._questions:
+            keys[index] = key = reply_key(question, self._settings)
+            remembered = _remembered(key, question, desk.store)
+            if remembered is not None:
+                self._results[index] = remembered
             else:
-                missing.append(key)
-        return missing
+                missing[key] = question
+        found = await by_batch(missing, desk) if missing else {}
+        for index, key in keys.items():
+            result = self._results.setdefault(index, found.get(key, Miss("pending")))
+            desk.meter.done(answered=isinstance(result, Answer), remembered=key not in missing)
 
-    async def _ask_all(self, missing: list[str], desk: Desk) -> None:
-        waiting = iter(missing)
+    async def _one_by_one(self, desk: Desk) -> None:
         if desk.endpoint.outage.down:
-            desk.endpoint.outage.down = False
-            await self._ask_one(next(waiting), desk, tries=1)  # one knock before the crowd
-        tasks = {
-            asyncio.ensure_future(self._worker(waiting, desk))
-            for _ in range(min(desk.settings.concurrency, len(missing)))
+            desk.endpoint.outage.expect_knock()
+        workers = {
+            asyncio.ensure_future(self._worker(self._questions, desk))
+            for _ in range(self._settings.concurrency)
         }
         stopped = asyncio.ensure_future(self._stop.wait())
-        while tasks and not self._stop.is_set():
-            done, _ = await asyncio.wait({*tasks, stopped}, return_when="FIRST_COMPLETED")
-            tasks -= done
-            for task in done - {stopped}:
-                if task.exception() is not None:
-                    self._stop.set()
-                    await _let_finish(tasks, desk)
-                    task.result()
-        stopped.cancel()
-        await _let_finish(tasks, desk)
+        try:
+            while workers and not self._stop.is_set():
+                done, _ = await asyncio.wait({*workers, stopped}, return_when="FIRST_COMPLETED")
+                workers -= done
+                # All are looked at: asyncio reports an exception that nobody has seen.
+                troubles = [worker.exception() for worker in done - {stopped}]
+                for trouble in filter(None, troubles):
+                    raise trouble
+        finally:
+            self._stop.set()
+            await _let_finish(workers)
+            stopped.cancel()
 
-    async def _worker(self, waiting: Iterator[str], desk: Desk) -> None:
-        for key in waiting:
-            try:
-                await self._ask_one(key, desk)
-            except Stopped:
-                return
+    async def _worker(self, questions: Iterator[tuple[int, Question]], desk: Desk) -> None:
+        with contextlib.suppress(Stopped):
+            for index, question in questions:
+                self._results[index] = await self._answer(question, desk)
 
-    async def _ask_one(self, key: str, desk: Desk, tries: int = 1000) -> None:
-        if desk.budget.exhausted:
-            result: Answer | Miss = Miss("budget", desk.budget.words)
-        else:
-            result = await exchange(self._unique[key], key, desk, tries)
-        self._results[key] = result
-        desk.meter.done(answered=isinstance(result, Answer))
+    async def _answer(self, question: Question, desk: Desk) -> Answer | Miss:
+        key = reply_key(question, self._settings)
+        remembered = _remembered(key, question, desk.store)
+        if remembered is None and key in self._under_way:
+            return await self._under_way[key]
+        result = remembered or await self._fresh(question, key, desk)
+        desk.meter.done(answered=isinstance(result, Answer), remembered=remembered is not None)
+        return result
+
+    async def _fresh(self, question: Question, key: str, desk: Desk) -> Answer | Miss:
+        under_way = self._under_way[key] = self._loop.create_future()
+        try:
+            result = await self._sent(question, key, desk)
+            under_way.set_result(result)
+            return result
+        finally:
+            under_way.cancel()  # of no effect once there is a result
+            del self._under_way[key]
+
+    async def _sent(self, question: Question, key: str, desk: Desk) -> Answer | Miss:
+        if desk.endpoint.outage.knock_expected:
+            async with self._knocking:
+                if desk.endpoint.outage.knock_expected:
+                    return await exchange(question, key, desk, tries=1)
+        return await exchange(question, key, desk)
 
 
-async def _let_finish(tasks: "set[asyncio.Task[None]]", desk: Desk) -> None:
+def _remembered(key: str, question: Question, store: Store) -> Answer | None:
+    text = store.reply(key)
+    read = None if text is None else read_text(text, question.shape)
+    return read if isinstance(read, Answer) else None
+
+
+async def _let_finish(workers: "set[asyncio.Task[None]]") -> None:
     """Lets replies on their way come home, for a while."""
-    if not tasks:
+    if not workers:
         return
-    _, late = await asyncio.wait(tasks, timeout=GRACE_S)
-    for task in late:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    _, late = await asyncio.wait(workers, timeout=GRACE_S)
+    for worker in late:
+        worker.cancel()
+    await asyncio.gather(*workers, return_exceptions=True)
 
 
 def _endpoint(settings: LlmSettings) -> Endpoint:
@@ -165,15 +196,10 @@ def _endpoint(settings: LlmSettings) -> Endpoint:
 
 
 def _wait(done: "Future[None]") -> None:
-    """Waits in slices: a thread that waits without a limit hears of Ctrl-C on no system alike."""
+    """Waits in slices, because a wait without a limit can't be interrupted on every system."""
     while True:
         try:
             return done.result(timeout=0.2)
         except TimeoutError:
             if done.done():
                 raise
-
-
-def forget_endpoints() -> None:
-    """Forgets what this process has learned about endpoints."""
-    _endpoints.clear()

@@ -1,8 +1,17 @@
 """Money and requests that may still be spent."""
 
 import asyncio
+from dataclasses import dataclass
 
 from pipeline.llm.store import Spent
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What is kept back for one request in flight."""
+
+    expected: float
+    taken: float
 
 
 class Budget:
@@ -16,28 +25,33 @@ class Budget:
         self._dollars, self._requests = dollars, requests
         self._spent_dollars, self._spent_requests = spent.dollars, spent.requests
         self._reserved_dollars, self._in_flight = 0.0, 0
+        self._underestimate = 1.0  # what was dearer than expected once may be so again
         self._settled = asyncio.Condition()
         self.exhausted = False
 
-    async def reserve(self, dollars: float) -> bool:
-        """Takes the means for one request; False when there are none left."""
+    async def reserve(self, dollars: float) -> Reservation | None:
+        """Takes the means for one request; None when there are none left."""
         async with self._settled:
-            while not self._fits(dollars):
+            while not self._fits(dollars * self._underestimate):
                 if self.exhausted or self._in_flight == 0:
                     self.exhausted = True
                     self._settled.notify_all()
-                    return False
+                    return None
                 await self._settled.wait()
-            self._reserved_dollars += dollars
+            reservation = Reservation(dollars, dollars * self._underestimate)
+            self._reserved_dollars += reservation.taken
             self._in_flight += 1
-            return True
+            return reservation
 
-    async def settle(self, reserved: float, cost: float) -> None:
+    async def settle(self, reservation: Reservation, cost: float) -> None:
         """A request has ended, and cost what it cost."""
         async with self._settled:
-            self._reserved_dollars -= reserved
+            self._reserved_dollars -= reservation.taken
             self._in_flight -= 1
             self._spent_dollars += cost
+            if reservation.expected > 0:
+                ratio = cost / reservation.expected
+                self._underestimate = max(self._underestimate, ratio)
             self._spent_requests += 1
             self._settled.notify_all()
 

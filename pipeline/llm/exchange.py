@@ -2,7 +2,9 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pipeline.llm.budget import Budget
@@ -48,13 +50,22 @@ class Desk:
     """Everything that the questions of one batch share."""
 
     settings: LlmSettings
-    client: "AsyncOpenAI"
     endpoint: Endpoint
     store: Store
     budget: Budget
     price: Price | None
     meter: Meter
     stop: asyncio.Event
+    open_client: "Callable[[LlmSettings], AsyncOpenAI]"
+
+    @cached_property
+    def client(self) -> "AsyncOpenAI":
+        """Opened by the first question that is not remembered: others need no key."""
+        return self.open_client(self.settings)
+
+    async def close(self) -> None:
+        if "client" in self.__dict__:
+            await self.client.close()
 
     async def sleep(self, seconds: float) -> None:
         """Sleeps, unless somebody wants to stop."""
@@ -107,13 +118,15 @@ async def _once(
     """One request, within pace and budget; its cost is written down before it is read."""
     expected = expected_usage(question, desk.settings)
     dearest = desk.price.cost(expected) if desk.price else 0.0
+    client = desk.client  # opened before a place in the pace is taken: the first time is slow
     await desk.endpoint.pace.wait(expected.total, desk.sleep)
-    if not await desk.budget.reserve(dearest):
+    reservation = await desk.budget.reserve(dearest)
+    if reservation is None:
         return Miss("budget", desk.budget.words)
     usage = Usage(0, 0)
     try:
         body = request_body(question, desk.settings, FORMATS[way])
-        outcome = await _timed(body, desk)
+        outcome = await _timed(client, body, desk.settings)
         usage = _used(outcome, expected)
     except asyncio.CancelledError:
         usage = expected  # sent and not awaited: the endpoint may charge it
@@ -122,7 +135,7 @@ async def _once(
         dollars = desk.price.cost(usage) if desk.price else 0.0
         desk.store.spend(desk.settings.model, usage, dollars)
         desk.meter.spent(usage, dollars)
-        await desk.budget.settle(dearest, dollars)
+        await desk.budget.settle(reservation, dollars)
     desk.endpoint.pace.correct(expected.total, usage.total)
     if not isinstance(outcome, Reply):
         return outcome
@@ -135,13 +148,15 @@ async def _once(
     return read
 
 
-async def _timed(body: dict[str, Any], desk: Desk) -> Reply | Passing | NoSuchFormat | Miss:
+async def _timed(
+    client: "AsyncOpenAI", body: dict[str, Any], settings: LlmSettings
+) -> Reply | Passing | NoSuchFormat | Miss:
     # The package's time-out is between two bytes: a reply that drips would never end.
     try:
-        async with asyncio.timeout(desk.settings.timeout_s):
-            return await send(desk.client, body, desk.settings)
+        async with asyncio.timeout(settings.timeout_s):
+            return await send(client, body, settings)
     except TimeoutError:
-        return Passing(f"no reply within {desk.settings.timeout_s:g} s", sent=True)
+        return Passing(f"no reply within {settings.timeout_s:g} s", sent=True)
 
 
 def _used(outcome: object, expected: Usage) -> Usage:

@@ -11,8 +11,8 @@ EVERY_S = 1.0
 class Meter:
     """Counts, and tells at most once a second."""
 
-    def __init__(self, total: int, priced: bool, tell: Callable[[str], None]) -> None:
-        self._total, self._priced, self._tell = total, priced, tell
+    def __init__(self, priced: bool, tell: Callable[[str], None]) -> None:
+        self._priced, self._tell = priced, tell
         self._told = time.monotonic()
         self.answered = self.remembered = self.missed = 0
         self.requests = self.tokens = 0
@@ -36,6 +36,6 @@ class Meter:
         cost = f"${self.dollars:,.4f}" if self._priced else "no price known"
         missed = f", {self.missed:,} without" if self.missed else ""
         return (
-            f"{self.answered:,} of {self._total:,} answers ({self.remembered:,} remembered{missed})"
+            f"{self.answered:,} answers ({self.remembered:,} remembered{missed})"
             f" · {self.requests:,} requests · {self.tokens:,} tokens · {cost}"
         )

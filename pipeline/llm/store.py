@@ -37,7 +37,8 @@ CREATE TABLE IF NOT EXISTS spending (
 );
 CREATE INDEX IF NOT EXISTS spending_at ON spending (at);
 CREATE TABLE IF NOT EXISTS batches (
-    batch TEXT PRIMARY KEY, keys TEXT NOT NULL, dollars REAL NOT NULL, at REAL NOT NULL
+    token TEXT PRIMARY KEY, batch TEXT NOT NULL, keys TEXT NOT NULL, requests INTEGER NOT NULL,
+    dollars REAL NOT NULL, at REAL NOT NULL
 ) WITHOUT ROWID;
 """
 
@@ -56,7 +57,8 @@ class Spent:
 class Submitted:
     """A batch that the endpoint works on."""
 
-    batch: str
+    token: str  # our own name for it, told to the endpoint as metadata
+    batch: str  # the endpoint's name; empty until it has answered
     keys: tuple[str, ...]
     dollars: float  # reserved for it
 
@@ -80,6 +82,17 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """All writes inside the block, or none."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
 
     def reply(self, key: str) -> str | None:
         """The remembered text; None if the question was never answered."""
@@ -108,23 +121,42 @@ class Store:
             "FROM spending WHERE at >= ?",
             (since,),
         ).fetchone()
-        reserved = self._connection.execute(
-            "SELECT coalesce(sum(dollars), 0) FROM batches"
+        under_way = self._connection.execute(
+            "SELECT coalesce(sum(requests), 0), coalesce(sum(dollars), 0) FROM batches"
         ).fetchone()
-        return Spent(int(row[0]), float(row[1]) + float(reserved[0]), int(row[2]), int(row[3]))
-
-    def submit(self, submitted: Submitted) -> None:
-        self._connection.execute(
-            "INSERT INTO batches VALUES (?, ?, ?, ?)",
-            (submitted.batch, "\n".join(submitted.keys), submitted.dollars, time.time()),
+        return Spent(
+            int(row[0]) + int(under_way[0]),
+            float(row[1]) + float(under_way[1]),
+            int(row[2]),
+            int(row[3]),
         )
 
-    def submitted(self) -> list[Submitted]:
-        rows = self._connection.execute("SELECT batch, keys, dollars FROM batches ORDER BY at")
-        return [Submitted(batch, tuple(keys.split("\n")), dollars) for batch, keys, dollars in rows]
+    def submit(self, submitted: Submitted) -> None:
+        """Writes down that a batch is about to be handed in."""
+        keys = submitted.keys
+        self._connection.execute(
+            "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?)",
+            (submitted.token, submitted.batch, "\n".join(keys), len(keys), submitted.dollars,
+             time.time()),
+        )  # fmt: skip
 
-    def collected(self, batch: str) -> None:
-        self._connection.execute("DELETE FROM batches WHERE batch = ?", (batch,))
+    def named(self, token: str, batch: str) -> None:
+        """The endpoint has given the batch its name."""
+        self._connection.execute("UPDATE batches SET batch = ? WHERE token = ?", (batch, token))
+
+    def submitted(self) -> list[Submitted]:
+        """Batches that are under way, oldest first."""
+        rows = self._connection.execute(
+            "SELECT token, batch, keys, dollars FROM batches ORDER BY at"
+        ).fetchall()
+        return [
+            Submitted(token, batch, tuple(keys.split("\n")), dollars)
+            for token, batch, keys, dollars in rows
+        ]
+
+    def collected(self, token: str) -> None:
+        """The batch has been taken in, or never arrived."""
+        self._connection.execute("DELETE FROM batches WHERE token = ?", (token,))
 
 
 @contextmanager

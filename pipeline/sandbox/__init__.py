@@ -9,7 +9,7 @@ The worker is a trusted file that imports only the standard library and torch. I
     def handle(request: dict) -> dict: ...            # runs with the crawled program, in its process
     def judge(request: dict, answer: dict) -> dict: ... # optional; runs where the program never was
 
-Requests and answers hold what JSON holds, and bytes and tensors (58 MB of them together; no pickle).
+Requests and answers hold what JSON holds, and bytes and tensors (64 MiB of them together; no pickle).
 In the worker tensors are torch tensors, at the caller's they are `RawTensor`.
 
 Who believes whom. In the process of `handle` the program can do whatever `handle` can: it may patch

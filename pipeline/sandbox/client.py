@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,6 +22,7 @@ from typing import IO, Any, Self, cast
 
 from . import levels
 from .inside import codec, frames, namespaces
+from .inside.cleanup import remove_tree
 from .inside.limits import Limits
 from .inside.plan import Layers
 from .levels import LEVELS
@@ -86,7 +86,7 @@ class Sandbox:
             BadMessage: the request can't be sent.
         """
         limits = limits or self._limits
-        order = codec.encode({"limits": asdict(limits), "request": codec.encode(request)})
+        order = codec.wrap({"limits": asdict(limits), "request": codec.encode(request)})
         with self._lock:
             server = self._ready()
             started = time.monotonic()
@@ -180,7 +180,7 @@ class _Server:
         """Sends one order and gives the verdict on it."""
         frames.send(self._socket.fileno(), order)
         frame = frames.receive(self._socket.fileno(), time.monotonic() + seconds)
-        return codec.decode(frame)
+        return codec.unwrap(frame)
 
     def alive(self) -> bool:
         """Whether the process runs."""
@@ -196,7 +196,7 @@ class _Server:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         if self._scratch:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            remove_tree(self._scratch)
 
     def forget(self) -> None:
         """Closes this process's ends."""

@@ -12,6 +12,7 @@ executed, so control flow is compared as written; the traced graph is the tier t
 """
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 
 from pipeline.source.canonical import digest
@@ -63,6 +64,7 @@ class _Program:
         entry = self._entry()
         if entry is None:
             return "\n".join(_Writer(self).block(self.statements))
+        entry = self._unwrapped(entry)
         self.name_of(entry)
         lines: list[str] = []
         while self.waiting:  # in order of first use, so that the order of definitions is no matter
@@ -89,14 +91,40 @@ class _Program:
         classes = [n for n, d in self.definitions.items() if isinstance(d, ast.ClassDef)]
         return next((name for name in reversed(classes) if name not in mentioned), None)
 
+    def _unwrapped(self, entry: str) -> str:
+        """The class that does the work, where the entry only holds one and calls it."""
+        for _ in range(len(self.definitions)):
+            node = self.definitions[entry]
+            inner = _only_calls(node) if isinstance(node, ast.ClassDef) else None
+            if inner is None or not isinstance(self.definitions.get(inner), ast.ClassDef):
+                break
+            entry = inner
+        return entry
+
+    def ancestry(self, node: ast.ClassDef) -> list[ast.ClassDef]:
+        """The class and those of this file that it derives from, nearest first."""
+        line, waiting = [node], list(node.bases)
+        while waiting:
+            base = waiting.pop(0)
+            parent = self.definitions.get(base.id) if isinstance(base, ast.Name) else None
+            if isinstance(parent, ast.ClassDef) and parent not in line:
+                line.append(parent)
+                waiting += parent.bases
+        return line
+
     def _behaviour(self) -> list[str]:
         """Strings, booleans and None among the constructor's values: they choose a computation."""
         node = self.definitions.get("get_init_inputs")
         if node is None:
             return []
-        return [f"init {text}" for text in self._choices(node, depth=0)]
+        given = [
+            part.value
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign | ast.Return) and part.value is not None
+        ]
+        return [f"init {text}" for value in given for text in self._choices(value, depth=0)]
 
-    def _choices(self, node: ast.AST, depth: int) -> Iterator[str]:
+    def _choices(self, node: ast.expr, depth: int) -> Iterator[str]:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Constant) and not _is_number(inner):
                 yield repr(inner.value)
@@ -110,7 +138,7 @@ def _definition(
     if isinstance(node, ast.ClassDef):
         return _Class(program, node).lines()
     writer = _Writer(program)
-    return [*writer.parameters(node.args), *writer.block(node.body)]
+    return [*writer.parameters(node.args), *writer.body(node.body)]
 
 
 class _Class:
@@ -118,12 +146,19 @@ class _Class:
 
     def __init__(self, program: _Program, node: ast.ClassDef) -> None:
         self.program = program
-        self.node = node
+        self.line = program.ancestry(node)
         self.methods = {
             item.name: item
-            for item in node.body
+            for ancestor in reversed(self.line)
+            for item in ancestor.body
             if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
         }
+        self.constructors = [
+            item
+            for ancestor in reversed(self.line)
+            for item in ancestor.body
+            if isinstance(item, ast.FunctionDef) and item.name == "__init__"
+        ]
         self.attributes = dict(self._set_once())
         self.numbers: set[str] = set()  # attributes that hold a number
         self.placeholders: dict[str, str] = {}
@@ -132,13 +167,22 @@ class _Class:
 
     def lines(self) -> list[str]:
         writer = _Writer(self.program, self)
-        bases = [writer.expression(base) for base in self.node.bases]
-        lines = [f"bases {' '.join(bases)}"]
-        lines += writer.block(
-            item for item in self.node.body if not isinstance(item, ast.FunctionDef | ast.ClassDef)
-        )
-        if "__init__" in self.methods:
-            lines += self._constructor(self.methods["__init__"])
+        own = {ancestor.name for ancestor in self.line}
+        bases = {
+            writer.expression(base)
+            for ancestor in self.line
+            for base in ancestor.bases
+            if not (isinstance(base, ast.Name) and base.id in own)
+        }
+        lines = [f"bases {' '.join(sorted(bases))}"]
+        for ancestor in reversed(self.line):
+            lines += writer.block(
+                item
+                for item in ancestor.body
+                if not isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            )
+        for init in self.constructors:
+            lines += self._constructor(init)
         self.reached = [name for name in ("forward", "__call__") if name in self.methods]
         if not self.reached:
             self.reached = [name for name in self.methods if name != "__init__"]
@@ -146,21 +190,21 @@ class _Class:
             writer = _Writer(self.program, self)
             method = self.methods[name]
             lines += [f"method {self.method(name)}", *writer.parameters(method.args, bound=True)]
-            lines += writer.block(method.body)
+            lines += writer.body(method.body)
         return lines
 
-    def _constructor(self, init: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-        self.init = _Writer(self.program, self)
+    def _constructor(self, init: ast.FunctionDef) -> list[str]:
+        writer = _Writer(self.program, self)
         defaults = [*init.args.defaults, *(d for d in init.args.kw_defaults if d is not None)]
         arguments = [*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs]
-        self.init.self_name = arguments[0].arg if arguments else "self"
-        self.init.numbers |= {argument.arg for argument in arguments[1:]}
+        writer.self_name = arguments[0].arg if arguments else "self"
+        writer.numbers |= {argument.arg for argument in arguments[1:]}
         lines = []
         for default in defaults:
-            text = self.init.expression(default)
+            text = writer.expression(default)
             if text not in (N, "None"):
                 lines.append(f"default {text}")
-        return lines + self.init.block(init.body)
+        return lines + writer.block(init.body)
 
     def method(self, name: str) -> str:
         if name in ("forward", "__call__"):
@@ -184,15 +228,19 @@ class _Class:
     def _set_once(self) -> Iterator[tuple[str, ast.expr]]:
         """Attributes that the constructor sets once, at its top level, and nothing sets again."""
         counts: dict[str, int] = {}
-        for inner in ast.walk(self.node):
-            if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-                counts[inner.attr] = counts.get(inner.attr, 0) + 1
-        init = self.methods.get("__init__")
-        for statement in init.body if init else []:
+        for inner in (part for ancestor in self.line for part in ast.walk(ancestor)):
+            for name in _attributes_set(inner):
+                counts[name] = counts.get(name, 0) + 1
+        for statement in (part for init in self.constructors for part in init.body):
             match statement:
                 case ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr=name)], value=value):
                     if counts[name] == 1:
                         yield name, value
+                case ast.Expr(value=ast.Call(args=[_, value, *_])) if names := _attributes_set(
+                    statement.value
+                ):
+                    if counts[names[0]] == 1:
+                        yield names[0], value
 
 
 class _Writer:
@@ -204,6 +252,9 @@ class _Writer:
         self.self_name = ""
         self.locals: dict[str, str] = {}
         self.numbers: set[str] = set()
+        self.texts: dict[str, str] = {}  # locals that are used once: what they stand for
+        self.depth = 0  # blocks around the statement: inside one, a name stays one variable
+        self.count = 0
 
     def parameters(self, arguments: ast.arguments, *, bound: bool = False) -> list[str]:
         names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -212,13 +263,45 @@ class _Writer:
         return [f"takes {' '.join(self.local(name.arg) for name in names)}"]
 
     def local(self, name: str) -> str:
+        """A local that is being set. At the top of a function each setting makes a new value, so
+        that a value computed before and used after it can't be mistaken."""
         self.numbers.discard(name)
-        return self.locals.setdefault(name, f"v{len(self.locals)}")
+        self.texts.pop(name, None)
+        if self.depth == 0 or name not in self.locals:
+            self.locals[name] = f"v{self.count}"
+            self.count += 1
+        return self.locals[name]
 
     # statements
 
+    def body(self, statements: list[ast.stmt]) -> list[str]:
+        """A whole function. A local that is used once disappears into its use."""
+        lines: list[str] = []
+        for place, statement in enumerate(statements):
+            name = _assigned_name(statement)
+            uses = _uses(name, statements[place + 1 :]) if name else None
+            if name and uses is not None and uses <= 1:
+                value = _assigned_value(statement)
+                text = self.expression(value)
+                if text == N:
+                    self.numbers.add(name)
+                    continue
+                if uses == 0 and not isinstance(value, ast.Call):
+                    continue
+                if uses == 1 and len(text) <= _LONGEST_INLINED:
+                    self.numbers.discard(name)
+                    self.texts[name] = text
+                    continue
+                lines.append(f"set {self.local(name)} {text}")
+                continue
+            lines += self.statement(statement)
+        return lines
+
     def block(self, statements: Iterable[ast.stmt]) -> list[str]:
-        return [line for statement in statements for line in self.statement(statement)]
+        self.depth += 1
+        lines = [line for statement in statements for line in self.statement(statement)]
+        self.depth -= 1
+        return lines
 
     def statement(self, node: ast.stmt) -> list[str]:
         match node:
@@ -226,6 +309,15 @@ class _Writer:
                 return []
             case ast.Expr(value=ast.Constant()) | ast.AnnAssign(value=None):
                 return []
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(
+                        value=ast.Name() as owner, attr="register_buffer" | "register_parameter"
+                    ),
+                    args=[ast.Constant(value=str() as name), value, *_],
+                )
+            ):
+                return self._assign([ast.Attribute(owner, name, ast.Store())], value)
             case ast.Expr(value=value):
                 text = self.expression(value)
                 return [] if text == N or "super" in text or text.startswith("(print") else [text]
@@ -329,6 +421,8 @@ class _Writer:
         program = self.program
         if name in self.numbers:
             return N
+        if name in self.texts:
+            return self.texts[name]
         if name in self.locals:
             return self.locals[name]
         if name == self.self_name:
@@ -374,7 +468,12 @@ class _Writer:
         return _apply(self.expression(node.func), arguments)
 
     def _arguments(self, node: ast.Call) -> list[str]:
-        """Positional ones in order, then keywords by name; numbers become one `N` at the end."""
+        """Positional ones in order, then keywords by name; numbers become one `N` at the end.
+
+        The author's own functions and classes have keywords of the author's choice: no names there.
+        """
+        own = isinstance(node.func, ast.Name) and node.func.id not in self.program.imports
+        own &= not isinstance(node.func, ast.Name) or not hasattr(builtins, node.func.id)
         texts = [self.expression(argument) for argument in node.args]
         named = []
         for keyword in node.keywords:
@@ -382,7 +481,7 @@ class _Writer:
             if keyword.arg in ("inplace", "device", "training"):
                 continue
             if text != N:
-                named.append(f"{keyword.arg}={text}")
+                named.append(f"={text}" if own else f"{keyword.arg}={text}")
             elif keyword.arg == "groups" and ast.unparse(keyword.value) != "1":
                 named.append(f"groups={N}")  # a grouped convolution is another computation
             else:
@@ -405,6 +504,92 @@ class _Writer:
                 elif item is not None:
                     parts.append(str(item))
         return f"({type(node).__name__} {' '.join(parts)})"
+
+
+def _attributes_set(node: ast.AST) -> list[str]:
+    """Attributes that this very node sets: `self.a = …` or `self.register_buffer("a", …)`."""
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Store()):
+            return [name]
+        case ast.Call(
+            func=ast.Attribute(attr="register_buffer" | "register_parameter"),
+            args=[ast.Constant(value=str() as name), *_],
+        ):
+            return [name]
+    return []
+
+
+def _assigned_name(statement: ast.stmt) -> str:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+            return name
+        case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+            return name
+    return ""
+
+
+def _assigned_value(statement: ast.stmt) -> ast.expr:
+    match statement:
+        case ast.AugAssign(target=target, op=op, value=value):
+            return ast.BinOp(_loaded(target), op, value)
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            return value
+    raise TypeError(f"{type(statement).__name__} assigns nothing")
+
+
+def _uses(name: str, statements: list[ast.stmt]) -> int | None:
+    """How often a name is read before it is set again; None where control flow makes it unsure."""
+    count = 0
+    for statement in statements:
+        inside = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
+        plain = isinstance(
+            statement, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr
+        )
+        repeats = any(
+            isinstance(n, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp)
+            for n in ast.walk(statement)
+        )
+        if inside and (not plain or repeats):
+            return None
+        count += sum(isinstance(n.ctx, ast.Load) for n in inside)
+        if isinstance(statement, ast.AugAssign) and _assigned_name(statement) == name:
+            return count + 1
+        if any(isinstance(n.ctx, ast.Store) for n in inside):
+            return count
+    return count
+
+
+def _only_calls(node: ast.ClassDef) -> str | None:
+    """The class that `forward` hands its arguments to, in order, if it does nothing else."""
+    methods = {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)}
+    forward, init = methods.get("forward"), methods.get("__init__")
+    if forward is None or init is None:
+        return None
+    body = [
+        s
+        for s in forward.body
+        if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+    ]
+    match body:
+        case [
+            ast.Return(
+                value=ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=owner), attr=attr), args=given, keywords=[]
+                )
+            )
+        ]:
+            names = [argument.arg for argument in forward.args.args]
+            if [ast.unparse(argument) for argument in given] != names[1:] or owner != names[0]:
+                return None
+        case _:
+            return None
+    for statement in init.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Attribute(attr=name)], value=ast.Call(func=ast.Name(id=made))
+            ) if name == attr:
+                return made
+    return None
 
 
 def _apply(function: str, arguments: list[str]) -> str:

@@ -12,9 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.errors import KernelsetError
+from pipeline.source.canonical import problem_id
+from pipeline.source.shape_blind import shape_blind_digest
+from pipeline.source.tokens import hashed, token_set
+from stages.decontaminate.controls import CONTROLS, UNRELATED
 from stages.decontaminate.embedders import Embedder
+from stages.decontaminate.features import features_of
 from stages.decontaminate.fingerprints import Provenance
 from stages.decontaminate.index import BenchmarkIndex, Features
+from stages.decontaminate.planted import ALWAYS_CAUGHT, planted
 from stages.decontaminate.settings import DecontaminateSettings
 from stages.decontaminate.verdict import hits_of
 
@@ -78,3 +84,40 @@ def check_recall(problems: Mapping[str, Features], settings: DecontaminateSettin
                 f"decontaminate: {name} itself is not found by {', '.join(sorted(missed))}; "
                 "the fingerprint file or the check is broken"
             )
+
+
+def check_planted(embedder: Embedder, settings: DecontaminateSettings) -> None:
+    """Nothing, if edited copies of our own programs are caught and unrelated ones are not.
+
+    The copies get a vector that is far from everything, so that the text must give them away; the
+    embedder is asked about the copies that are equal after canonicalisation.
+
+    Raises:
+        ControlMissed: names the program, the edit and the tier.
+    """
+    originals = {name: features_of(code, embedder) for name, code in CONTROLS.items()}
+    index = BenchmarkIndex(originals)
+    for name, code in CONTROLS.items():
+        for kind in ALWAYS_CAUGHT:
+            copy = _text_features(planted(code, kind), originals[name])
+            hits = hits_of(index.nearest(copy), settings.jaccard, l2=0.0)
+            if "same_shape_blind" not in {hit.tier for hit in hits}:
+                raise ControlMissed(f"decontaminate: a copy of {name} passes, edited by {kind!r}")
+        commented = features_of(planted(code, "comments"), embedder)
+        if index.nearest(commented).l2 > PROBE_L2:
+            raise ControlMissed(
+                f"decontaminate: {name} with other comments is far away for {embedder.identity}"
+            )
+    for name, code in UNRELATED.items():
+        found = index.nearest(features_of(code, embedder))
+        if found.same_canonical or found.same_shape_blind:
+            raise ControlMissed(f"decontaminate: unrelated program {name!r} counts as a copy")
+
+
+def _text_features(code: str, original: Features) -> Features:
+    return Features(
+        problem_id=problem_id(code),
+        shape_blind_sha256=shape_blind_digest(code),
+        tokens=hashed(token_set(code)),
+        vector=-original.vector,
+    )

@@ -18,7 +18,7 @@ from stages.decontaminate.features import features_of
 from stages.decontaminate.fingerprints import Provenance
 from stages.decontaminate.reading import Program, read_programs
 
-TRACE_LIMITS = Limits(wall_s=120.0, cpu_s=100, memory_mb=12288)
+TRACE_LIMITS = Limits(wall_s=40.0, cpu_s=40, memory_mb=12288)
 _TOOLS = ("torch", "transformers", "sentence-transformers", "numpy")
 _LEVEL = re.compile(r"(?:^|[/_])level_?(\d+)(?:$|[/_])")
 _NUMBER = re.compile(r"^(\d+)_")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pipeline.stage import Failed, Kept, Outcome, Row, Workplace
-from stages.decontaminate.control import check_known_answers, check_recall
+from stages.decontaminate.control import check_known_answers, check_planted, check_recall
 from stages.decontaminate.embedders import Embedder, EmbeddingFailed, open_embedder
 from stages.decontaminate.features import features_of, fingerprinted
 from stages.decontaminate.fingerprints import check_provenance, fingerprint_path, read_provenance
@@ -73,4 +73,5 @@ def _open_index(
         check_known_answers(made, path, open_embedder(settings))
         problems |= fingerprinted(pq.read_table(path), embedder.identity)
     check_recall(problems, settings)
+    check_planted(embedder, settings)
     return BenchmarkIndex(problems)

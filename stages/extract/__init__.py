@@ -17,7 +17,7 @@ def extract(rows: Sequence[Row], settings: ExtractSettings, workplace: Workplace
 STAGE = MapStage(
     name="extract",
     doing="turning module classes into programs",
-    version=1,
+    version=2,  # 2: follows imports through the package
     settings=ExtractSettings,
     gives=EXTRACTED,
     reads=(
@@ -30,6 +30,7 @@ STAGE = MapStage(
         "licence",
         "licence_sha256",
         "source_sha256",
+        "package_sha256",
         "text",
     ),
     work=extract,

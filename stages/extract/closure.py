@@ -81,6 +81,7 @@ class _Collector:
         self.attributes: set[str] = set(ALWAYS)
         self.queue: list[tuple[Piece, list[ast.AST]]] = []
         self.lines = 0
+        self.wanted_by: dict[tuple[str, int, int], Piece] = {}
 
     def collect(self, module: Module, node: ast.ClassDef) -> Closure:
         target = self._add(module, node)
@@ -91,10 +92,12 @@ class _Collector:
             self._read(piece, nodes)
         return Closure(target, self.pieces, set(), "")
 
-    def _add(self, module: Module, node: ast.stmt) -> Piece:
+    def _add(self, module: Module, node: ast.stmt, reader: Piece | None = None) -> Piece:
         piece = Piece(module, node)
         if piece.key in self.pieces:
             return self.pieces[piece.key]
+        if reader is not None:
+            self.wanted_by[piece.key] = reader
         self.lines += (node.end_lineno or node.lineno) - node.lineno
         self.pieces[piece.key] = piece
         if len(self.pieces) > MAX_PIECES or self.lines > MAX_LINES * 3:
@@ -137,7 +140,12 @@ class _Collector:
         for use in found.uses:
             if piece.edits.covers(use.node):
                 continue
-            target = self._target(piece.module, use)
+            try:
+                target = self._target(piece.module, use, piece)
+            except NotClosed as trouble:
+                if "needed by" not in trouble.detail:
+                    trouble.detail += f", needed by {self._trail(piece)}"
+                raise
             if target is None:
                 continue
             piece.uses.append((use, target))
@@ -153,7 +161,15 @@ class _Collector:
             if isinstance(origin, Library):
                 piece.uses.append((use, Target("library", use.name, library=origin)))
 
-    def _target(self, module: Module, use: Use) -> Target | None:
+    def _trail(self, piece: Piece) -> str:
+        """How the class came to need this piece, from inside outwards."""
+        titles = [_title(piece.node)]
+        while piece.key in self.wanted_by and len(titles) < 4:
+            piece = self.wanted_by[piece.key]
+            titles.append(_title(piece.node))
+        return " for ".join(titles)
+
+    def _target(self, module: Module, use: Use, reader: Piece) -> Target | None:
         if use.name in STAND_INS:
             return Target("stand_in", use.name)
         origin = self.resolver.find(module, use.name)
@@ -165,7 +181,7 @@ class _Collector:
             consumed += 1
         match origin:
             case Local(statement=statement, module=home, name=name):
-                piece = self._add(home, statement)
+                piece = self._add(home, statement, reader)
                 return Target("piece", name, key=piece.key, consumed=consumed)
             case Library():
                 return Target("library", use.name, library=origin, consumed=consumed)
@@ -179,6 +195,10 @@ class _Collector:
             if star.module.split(".")[0] in ("torch", "math", "typing"):
                 return Target("library", use.name, library=Library(star.module, use.name))
         raise NotClosed("unresolved_name", use.name)
+
+
+def _title(node: ast.stmt) -> str:
+    return getattr(node, "name", "") or ast.unparse(node).splitlines()[0][:40]
 
 
 def methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -4,7 +4,7 @@ computation, and what stands in for those that have."""
 import re
 
 MODULE_BASES = frozenset(
-    "BaseModule LightningModule GradientCheckpointingLayer PreTrainedModel ModelMixin MegatronModule "
+    "BaseModule LightningModule GradientCheckpointingLayer ModelMixin MegatronModule "
     "FairseqEncoder FairseqDecoder FairseqIncrementalDecoder BaseFairseqModel FairseqModule BaseLoss "
     "PyroModule BaseDecodeHead BaseSegmentor BaseDetector BaseFeatureExtractor KerasModule ModuleWithMetrics "
     "PipelineModule AbsEncoder AbsDecoder ScriptModule".split()
@@ -41,6 +41,13 @@ AVAILABILITY = re.compile(r"(is|has)_\w+_available|_?is_tracing|is_torchdynamo_c
 """Questions about the machine or the mode: False, except for torch itself."""
 
 STAND_INS = {
+    "PreTrainedModel": '''class PreTrainedModel(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    def post_init(self):
+        pass''',
     "ACT2FN": '''ACT2FN = {
     "gelu": nn.GELU(),
     "gelu_new": nn.GELU(approximate="tanh"),

@@ -58,14 +58,14 @@ def render(closure: Closure) -> Definitions:
             needs += edit.needs
         words += [edit.words for edit in edits.items if edit.words and edit not in piece.edits.items]
         texts.append(_text(piece, edits))
-    for name, text in stand_ins.items():
-        words.append(f"{name} is an explicit table of activations")
+    for name, text in sorted(stand_ins.items()):
+        words.append(f"a short {name} stands in for the package's own")
         needs.append("import torch.nn as nn")
         texts.insert(0, text)
     words += naming.words
     imports = _imports([*naming.imports, *needs], annotated)
     body = _joined(texts)
-    names = frozenset(naming.taken | set(stand_ins) | {_last_name(line) for line in imports})
+    names = frozenset(naming.taken | set(stand_ins) | _bound(imports))
     return Definitions(tuple(imports), body, tuple(dict.fromkeys(words)), names)
 
 
@@ -173,8 +173,14 @@ def _imports(lines: Iterable[str], annotated: bool) -> list[str]:
     return head + first + gap + second
 
 
-def _last_name(line: str) -> str:
-    return line.split(" as ")[-1].split(" import ")[-1].replace("import ", "").split(".")[0].strip()
+def _bound(imports: Iterable[str]) -> set[str]:
+    """The names that import lines bind."""
+    found: set[str] = set()
+    for line in imports:
+        if line:
+            names, _ = bindings(ast.parse(line))
+            found |= set(names)
+    return found
 
 
 def _renames(piece: Piece, naming: _Naming, edits: Edits) -> bool:

@@ -1,6 +1,7 @@
 """Where a name comes from: this file, another file of its package, torch and Python, or outside."""
 
 import ast
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,10 @@ ALLOWED = frozenset(
     "fractions statistics logging os sys weakref json uuid hashlib decimal cmath array textwrap".split()
 )
 """The standard library as far as a computation may need it, and torch."""
+
+
+MAX_PARSED = 300
+"""Trees kept in memory: a package of three thousand files would take gigabytes."""
 
 
 @dataclass
@@ -73,12 +78,15 @@ class Package:
     def __init__(self, files: Mapping[str, str]) -> None:
         self._paths = {_dotted(path): path for path in sorted(files)}
         self._texts = files
-        self._parsed: dict[str, Module | None] = {}
+        self._parsed: OrderedDict[str, Module | None] = OrderedDict()
         self._roots = frozenset(name.split(".")[0] for name in self._paths)
 
     def module(self, name: str) -> Module | None:
         if name not in self._parsed:
             self._parsed[name] = self._read(name)
+            if len(self._parsed) > MAX_PARSED:
+                self._parsed.popitem(last=False)
+        self._parsed.move_to_end(name)
         return self._parsed[name]
 
     def is_inside(self, name: str) -> bool:

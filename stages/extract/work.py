@@ -2,10 +2,12 @@
 
 import ast
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
 
 from pipeline.sandbox import Fault, Limits, shared_sandbox
 from pipeline.source.canonical import canonical_form, digest, problem_id
+from pipeline.source.package import read_package
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
 from stages.extract.bundle import bundled
 from stages.extract.closure import Closure, NotClosed, close
@@ -13,9 +15,8 @@ from stages.extract.configs import config_defaults, smaller
 from stages.extract.hints import input_hints, soft_attributes
 from stages.extract.modules import ancestry, is_abstract, method
 from stages.extract.parsing import Unparsable, parse
-from stages.extract.program import assemble
 from stages.extract.render import Definitions, render
-from stages.extract.resolve import Module, OneFile, Resolver
+from stages.extract.resolve import Files, Module, OneFile, Package, Resolver
 from stages.extract.settings import ExtractSettings
 
 
@@ -34,13 +35,19 @@ def outcomes(row: Row, settings: ExtractSettings, workplace: Workplace) -> list[
         return [Removed(trouble.reason, trouble.detail)]
     name = row["path"].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     module = Module(name, row["text"], tree, row["path"].endswith("__init__.py"))
-    resolver = Resolver(OneFile())
+    resolver = Resolver(_files(row["package_sha256"], workplace.shared))
     results = [
         outcome
         for node in classes(tree)
         for outcome in _of_class(resolver, module, node, settings, workplace)
     ]
     return results or [Removed("no_module", "no class of the file descends from nn.Module")]
+
+
+@lru_cache(maxsize=2)
+def _files(package_sha256: str, shared: Path) -> Files:
+    """The files of a row's package; parsed ones stay for the next row."""
+    return Package(read_package(package_sha256, shared)) if package_sha256 else OneFile()
 
 
 def classes(tree: ast.Module) -> list[ast.ClassDef]:
@@ -118,8 +125,10 @@ class Prepared:
         for one in constructor.args.args[1:] if constructor else []:
             configs |= config_defaults(resolver, module, one.annotation)
         self.request = {
-            "task": "search",
-            "code": definitions.code,
+            "imports": list(definitions.imports),
+            "body": definitions.body,
+            "names": sorted(definitions.names),
+            "defaults": self.defaults,
             "arguments": {},
             "hints": self.hints,
             "config_defaults": smaller(configs),
@@ -137,23 +146,19 @@ class Prepared:
         if not plan["found"]:
             reason = {"import": "import_failed", "init": "init_failed", "forward": "no_input_found"}[plan["stage"]]
             return Removed(reason, plan["error"].replace("\n", " "), name=name, metric="tries", value=float(plan["tries"]))
-        program = assemble(self.definitions, plan, self.defaults)
-        reply = sandbox.run({"task": "verify", "code": program.code, "has_float": program.has_float}, limits)
-        if isinstance(reply, Fault):
-            return _fault(reply, settings, name)
-        if reply.value["verdict"] != "ok":
-            return Removed(reply.value["verdict"], reply.value["detail"].replace("\n", " "), name=name)
+        if plan["verdict"] != "ok":
+            return Removed(plan["verdict"], plan["detail"].replace("\n", " "), name=name)
         return Kept(
             {
-                "problem_id": problem_id(program.code),
-                "code": program.code,
+                "problem_id": problem_id(plan["code"]),
+                "code": plan["code"],
                 "class_name": name,
                 "family_id": digest(canonical_form(self.definitions.code))[:32],
                 "line_start": self.node.lineno,
                 "line_end": self.node.end_lineno or self.node.lineno,
-                "sizes": program.sizes,
-                "arguments": program.arguments,
-                "inputs": program.inputs,
+                "sizes": plan["sizes"],
+                "arguments": plan["arguments"],
+                "inputs": plan["inputs"],
                 "edits": list(self.definitions.edits),
             }
         )

@@ -1,12 +1,11 @@
 """The LLM judge: several independent votes on each problem, the majority decides."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from pipeline.llm import Answer, Miss, Question, ask
 from pipeline.stage import Failed, Kept, Outcome, Row, Workplace
-from stages.label.prompt import LEVELS, PROMPT_VERSION, Verdict, question
+from stages.label.prompt import LEVELS, PROMPT_VERSION, Verdict, votes_on
 from stages.label.settings import LabelSettings
 
 LONGEST_RATIONALE = 300  # letters
@@ -14,21 +13,31 @@ LONGEST_RATIONALE = 300  # letters
 
 def judge_by_llm(rows: Sequence[Row], settings: LabelSettings, place: Workplace) -> list[Outcome]:
     """One outcome per row."""
-    asked = [_questions(row, settings.votes) for row in rows]
-    answers = iter(ask([q for some in asked if not isinstance(some, Failed) for q in some],
-                       settings, place))  # fmt: skip
+    unreadable: dict[int, Failed] = {}
+    asked: list[int] = []  # for each question, its row
+
+    def questions() -> Iterator[Question]:
+        for number, row in enumerate(rows):
+            try:
+                votes = votes_on(row, settings.votes)
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as trouble:
+                unreadable[number] = Failed(
+                    "unreadable_code", f"{type(trouble).__name__}: {trouble}"
+                )
+                continue
+            for vote in votes:
+                asked.append(number)
+                yield vote
+
+    answers: dict[int, list[Answer | Miss]] = {}
+    given = ask(questions(), settings, place)  # first: it is this that fills `asked`
+    for number, answer in zip(asked, given, strict=True):
+        answers.setdefault(number, []).append(answer)
     judge = f"{settings.model} {PROMPT_VERSION}"
     return [
-        some if isinstance(some, Failed) else _outcome([next(answers) for _ in some], judge)
-        for some in asked
+        unreadable[number] if number in unreadable else _outcome(answers[number], judge)
+        for number in range(len(rows))
     ]
-
-
-def _questions(row: Mapping[str, Any], votes: int) -> list[Question] | Failed:
-    try:
-        return [question(row, sample) for sample in range(votes)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as trouble:
-        return Failed("unreadable_code", f"{type(trouble).__name__}: {trouble}"[:300])
 
 
 def _outcome(answers: Sequence[Answer | Miss], judge: str) -> Outcome:
@@ -39,12 +48,11 @@ def _outcome(answers: Sequence[Answer | Miss], judge: str) -> Outcome:
             return Failed(answer.reason, answer.detail)
         assert isinstance(answer.value, Verdict)
         verdicts.append(answer.value)
-    levels = [verdict.level for verdict in verdicts]
+    levels = [str(verdict.level) for verdict in verdicts]
     abstained = levels.count("abstain")
     if 2 * abstained >= len(levels):
-        return Failed(
-            "abstained", f"{abstained} of {len(levels)} votes: {verdicts[0].rationale}"[:300]
-        )
+        why = next(v.rationale for v in verdicts if v.level == "abstain")
+        return Failed("abstained", f"{abstained} of {len(levels)} votes: {why}"[:LONGEST_RATIONALE])
     level = majority([level for level in levels if level != "abstain"])
     rationale = next(v.rationale for v in verdicts if v.level == level)
     return Kept(

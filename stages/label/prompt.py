@@ -32,16 +32,15 @@ PROMPT_VERSION = "p1-" + digest([RUBRIC, TASK, VIEW_VERSION, Verdict.model_json_
 """In every row's `judge`: the digest changes with any word of rubric or task."""
 
 
-def question(row: Mapping[str, Any], sample: int) -> Question:
-    """One vote on one problem.
+def votes_on(row: Mapping[str, Any], votes: int) -> list[Question]:
+    """The questions for so many independent votes on one problem.
 
     Raises:
         SyntaxError: the code is not Python.
     """
-    system = f"{TASK}\n\n{RUBRIC}"
-    user = f"{_facts(row)}\n\n{marked(view(row['code']))}"
-    messages = (Message("system", system), Message("user", user))
-    return Question(messages, Verdict, PROMPT_VERSION, sample)
+    system = Message("system", f"{TASK}\n\n{RUBRIC}")
+    user = Message("user", f"{_facts(row)}\n\n{marked(view(row['code']))}")
+    return [Question((system, user), Verdict, PROMPT_VERSION, vote) for vote in range(votes)]
 
 
 def _facts(row: Mapping[str, Any]) -> str:

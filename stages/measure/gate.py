@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -40,6 +41,17 @@ class Gate:
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self._tell("compute")
         self._held = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Has the gate inside, and afterwards only if it had it before."""
+        before = self._held
+        self.take()
+        try:
+            yield
+        finally:
+            if not before:
+                self.pass_on()
 
     def drop(self) -> None:
         """Passes the gate on without waiting for the device, which is lost."""

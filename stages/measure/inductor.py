@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from .gate import Gate
+
 MAX_AUTOTUNE = "inductor-max-autotune"
 
 
@@ -54,19 +56,16 @@ def count_extern(source: str) -> int:
     return len(re.findall(r"\bextern_kernels\.\w+\(|\btorch\.ops\.\w+\.\w+(?:\.\w+)?\(", body))
 
 
-def compiled(
-    model: torch.nn.Module,
-    mode: str,
-    before_compile: Callable[[], None],
-    before_run: Callable[[], None],
-) -> Compiled:
+def compiled(model: torch.nn.Module, mode: str, gate: Gate) -> Compiled:
     """The model under torch.compile; compilation happens in the first call.
+
+    Compiling needs the CPU alone and is done without the gate; compiled code, and what Inductor
+    benchmarks while it compiles, runs with it.
 
     Args:
         model: what to compile.
         mode: `inductor` or `inductor-max-autotune`.
-        before_compile: called when a graph is about to be compiled, which needs CPU only.
-        before_run: called when compiled code is about to run on the device.
+        gate: the device's.
     """
     from torch._dynamo.utils import counters
     from torch._inductor.compile_fx import compile_fx
@@ -79,14 +78,14 @@ def compiled(
     )
 
     def backend(graph: Any, example_inputs: Any) -> Callable[..., Any]:
-        before_compile()
+        gate.pass_on()
         started = time.perf_counter()
-        with _captured(result.sources):
+        with _captured(result.sources), _benchmarks_behind(gate):
             inner = compile_fx(graph, example_inputs, config_patches=options)
         result.compile_s += time.perf_counter() - started
 
         def run(*arguments: Any) -> Any:
-            before_run()
+            gate.take()
             return inner(*arguments)
 
         return run
@@ -148,6 +147,32 @@ def warm_up_cpu(header_folder: str | None) -> None:
 class _Trusted(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.softmax(x, -1) + torch.relu(x)
+
+
+@contextmanager
+def _benchmarks_behind(gate: Gate) -> Iterator[None]:
+    """Inductor times candidates on the device while it compiles, e.g. to decide on padding."""
+    from torch._inductor.runtime.benchmarking import benchmarker
+
+    names = [
+        n for n in ("benchmark_gpu", "benchmark_gpu_with_cuda_graph") if hasattr(benchmarker, n)
+    ]
+    kept = {name: getattr(benchmarker, name) for name in names}
+
+    def behind(function: Callable[..., Any]) -> Callable[..., Any]:
+        def benchmark(*arguments: Any, **options: Any) -> Any:
+            with gate.held():
+                return function(*arguments, **options)
+
+        return benchmark
+
+    for name, function in kept.items():
+        setattr(benchmarker, name, behind(function))
+    try:
+        yield
+    finally:
+        for name in names:
+            delattr(benchmarker, name)  # the method of its class shows again
 
 
 @contextmanager

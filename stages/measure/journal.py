@@ -85,7 +85,8 @@ def unpacked(line: dict[str, Any]) -> str:
 
 
 def _read(folder: Path, name: str) -> tuple[list[dict[str, Any]], str, tuple[Path, int] | None]:
-    chain, lines = "", []
+    chain = ""
+    lines: list[dict[str, Any]] = []
     for path, start, text, last in _raw(folder, name):
         try:
             body = json.loads(text)

@@ -153,7 +153,7 @@ def _import_all() -> None:
 
 
 def _ended() -> list[tuple[int, int]]:
-    ended = []
+    ended: list[tuple[int, int]] = []
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)

@@ -94,7 +94,7 @@ class Pool:
         Raises:
             PoolBroken: neither forking nor spawning works.
         """
-        self._work = Path(tempfile.mkdtemp(prefix="kernelset-measure-", dir=_fast_folder()))
+        self._work = Path(tempfile.mkdtemp(prefix="kernelset-measure-"))
         self._children: dict[str, Child] = {}
         self._seed: str | None = None
         self._nursery = _Nursery(self.packages, self.start)
@@ -156,7 +156,9 @@ class Pool:
         self._note_canary(self._alone(_canary_job()))
 
     def _try_out(self) -> None:
-        seed = {"job": "seed", "code": TRUSTED, "modes": ["eager", "inductor"], "dtype": "float32"}
+        # Without a GPU there are no caches of Triton to share, and compiling takes long.
+        modes = ["eager", "inductor"] if self.place.kind == "cuda" else ["eager"]
+        seed = {"job": "seed", "code": TRUSTED, "modes": modes, "dtype": "float32"}
         for start in dict.fromkeys((self.start, "spawn")):
             if start != self._nursery.start:
                 self._nursery.stop()
@@ -227,6 +229,7 @@ class Pool:
             "gate": self.place.gate,
             "cores": self.place.cores,
             "phases": str(folder / "phase"),
+            "partial": str(folder / "partial.jsonl"),
             "count": True,
             "canary": job.get("canary", False),
         }
@@ -269,11 +272,16 @@ class Pool:
         common = {"key": job["job"], "dtype": job.get("dtype"), "tf32": job.get("tf32")}
         common |= {"device": self.place.name, "device_kind": self.place.kind}
         empty: dict[str, Any] = {"reasons": [], "median_ms": None, "raw_ms": []}
-        records = [
-            {**common, **empty, "mode": mode, "status": status, "detail": detail}
-            for mode in job.get("modes", [])
-        ]
-        return {"records": records, "environment": {}, "state": {}}
+        finished = _finished(self._work / job["job"] / "partial.jsonl")
+        records = [note["record"] for note in finished]
+        done = {record["mode"] for record in records}
+        for mode in job.get("modes", []):
+            if mode not in done:
+                records.append(
+                    {**common, **empty, "mode": mode, "status": status, "detail": detail}
+                )
+        environment = finished[-1]["environment"] if finished else {}
+        return {"records": records, "environment": environment, "state": {}}
 
     def _late(self, child: Child) -> str | None:
         """The phase in which a child has been too long."""
@@ -350,6 +358,12 @@ class _Nursery:
         return messages
 
 
+def _finished(path: Path) -> list[dict[str, Any]]:
+    """What a child left of the modes it had finished before it ended; a torn line is dropped."""
+    text = path.read_text("utf-8") if path.exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
 def _phase(path: Path) -> tuple[str, float] | None:
     """What a child last said it was doing, and since when by the machine's monotonic clock."""
     words = path.read_text("utf-8").split() if path.exists() else []
@@ -401,10 +415,6 @@ def _canary_job() -> Job:
 def _bytes_of(job: Job) -> int:
     # Inputs, their clones, the expected output and the comparison: some three working sets.
     return CONTEXT_BYTES + 3 * int(job.get("working_set") or UNKNOWN_BYTES)
-
-
-def _fast_folder() -> str | None:
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 TRUSTED = """

@@ -53,6 +53,7 @@ def place(built: Built, device: str, dtype: str) -> Loaded:
     change their dtype.
     """
     model = built.model.to(device=device, dtype=DTYPES[dtype])
+    _move_plain_tensors(model, device, DTYPES[dtype])
     inputs, made_on = _inputs(built.module, device)
     moved = [_move(value, device, DTYPES[dtype]) for value in inputs]
     return Loaded(model, moved, made_on)
@@ -141,6 +142,14 @@ def _inputs(module: types.ModuleType, device: str) -> tuple[list[Any], str]:
             torch.cuda.synchronize()  # raises again if the device itself is lost
     seed()
     return list(module.get_inputs()), "cpu"
+
+
+def _move_plain_tensors(model: torch.nn.Module, device: str, dtype: torch.dtype) -> None:
+    """Tensors that an author keeps as plain attributes, which `Module.to` doesn't know."""
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            if isinstance(value, torch.Tensor):
+                setattr(module, name, _move(value, device, dtype))
 
 
 def _move(value: Any, device: str, dtype: torch.dtype) -> Any:

@@ -55,7 +55,7 @@ class Rules:
     spread: float = 0.05  # (max - min) / median above this: noise
     spread_short: float = 0.10  # the same for calls under `short_ms`
     short_ms: float = 0.1
-    drift: float = 0.03  # last / first - 1 in one direction over two blocks
+    drift: float = 0.03  # last / first - 1 above this: again; twice in one direction: drift
     smallest_ms: float = 0.02  # below: the clock and the launch are what is measured
     slowest_ms: float = 60_000.0  # a single call above this is not timed
 
@@ -114,6 +114,11 @@ class Block:
     def spread(self) -> float:
         return relative_range(self.raw_ms)
 
+    @property
+    def move(self) -> float:
+        """How far the last run lies above the first."""
+        return self.raw_ms[-1] / max(self.raw_ms[0], 1e-9) - 1
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -158,7 +163,7 @@ def measure(
     for _ in range(1 + rules.retries):
         block, output = _block(device, call, fresh, inner, rules)
         blocks.append(block)
-        if not block.faults and not drifts(blocks, rules):
+        if not block.faults and abs(block.move) <= rules.drift:
             break
     return judge(blocks, agrees(output), inner, warmed, rules)
 
@@ -225,7 +230,7 @@ def drifts(blocks: Sequence[Block], rules: Rules) -> bool:
     """Whether the last two blocks both move in one direction by more than the limit."""
     if len(blocks) < 2:
         return False
-    moves = [block.raw_ms[-1] / block.raw_ms[0] - 1 for block in blocks[-2:]]
+    moves = [block.move for block in blocks[-2:]]
     return all(move > rules.drift for move in moves) or all(move < -rules.drift for move in moves)
 
 
@@ -249,7 +254,7 @@ def _block(
         raw_ms.append(median(times))
     after = device.disturbances()
     faults = [name for name, count in after.items() if count != before.get(name, 0)]
-    notes = []
+    notes: list[str] = []
     for trouble in device.troubles():
         # Running into the power limit is how a long GEMM normally runs; it is noted, not cured.
         (notes if trouble == "power_cap" else faults).append(trouble)

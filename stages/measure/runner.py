@@ -20,7 +20,7 @@ from typing import Any
 
 from . import selftest
 from .journal import DamagedJournal, Journal, packed
-from .pool import Answer, Job, Pool, PoolBroken, place_of
+from .pool import LIMITS_S, Answer, Job, Pool, PoolBroken, place_of
 
 
 class BundleError(Exception):
@@ -36,6 +36,7 @@ def main(bundle: Path, arguments: list[str]) -> int:
             place=place_of(options.device, tell),
             workers=options.workers,
             start=options.start,
+            limits_s=LIMITS_S | {"compile": options.compile_s, "measure": options.measure_s},
             tell=tell,
         )
         if options.selftest:
@@ -111,16 +112,23 @@ class Run:
         for record in answer["records"]:
             code = record.pop("generated_code", None)
             if code:
-                line = packed(code)
-                record["generated_sha256"] = line["sha256"]
-                if line["sha256"] not in self._known_code:
-                    self._generated.append(line)
-                    self._known_code.add(line["sha256"])
+                packed_code = packed(code)
+                record["generated_sha256"] = packed_code["sha256"]
+                if packed_code["sha256"] not in self._known_code:
+                    self._generated.append(packed_code)
+                    self._known_code.add(packed_code["sha256"])
             records.append(record)
-        line = {"kind": "job", "job": job["job"], "records": records, "state": answer["state"]}
-        line["environment"] = self._note_environment(answer["environment"])
-        line["finished"] = round(time.time(), 1)
-        self._journal.append(line)
+        environment = self._note_environment(answer["environment"])
+        self._journal.append(
+            {
+                "kind": "job",
+                "job": job["job"],
+                "environment": environment,
+                "records": records,
+                "state": answer["state"],
+                "finished": round(time.time(), 1),
+            }
+        )
 
     def _note_environment(self, environment: dict[str, Any]) -> str:
         text = json.dumps(environment, sort_keys=True)
@@ -183,6 +191,8 @@ def _parse(bundle: Path, arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=0, help="only so many jobs")
     parser.add_argument("--rounds", type=int, default=0, help="1: only each problem's first shape")
     parser.add_argument("--problems", default="", help="problem ids or their beginnings, by comma")
+    parser.add_argument("--compile-s", type=float, default=LIMITS_S["compile"], help="time limit")
+    parser.add_argument("--measure-s", type=float, default=LIMITS_S["measure"], help="time limit")
     parser.add_argument("--selftest", action="store_true", help="a few jobs, to see that it works")
     return parser.parse_args(arguments)
 

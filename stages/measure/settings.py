@@ -13,7 +13,9 @@ class Precision(Settings):
     """In which numbers a problem is measured."""
 
     dtype: Literal["float32", "bfloat16"] = "float32"
-    tf32: bool = Field(False, description="allow TF32 in matmul and convolution (float32 only)")
+    tf32: bool = Field(
+        default=False, description="allow TF32 in matmul and convolution (float32 only)"
+    )
 
 
 class MeasureSettings(Settings):

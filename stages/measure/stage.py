@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.source.program import apply_sizes
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
-from stages.measure import known
+from stages.measure import known, on_gpu
 from stages.measure.baseline import Baseline, baseline
 from stages.measure.carried import code_digest
 from stages.measure.machine import device_name
@@ -30,25 +30,16 @@ def measure(
     """Baselines of each problem at each of its shapes."""
     kind, device = device_name(settings.device)
     found = known.read(place.data) if settings.known != "none" else known.KnownBaselines([])
-    outcomes: list[list[Outcome]] = []
-    for row in batch:
-        programs = {
-            shape["shape_id"]: apply_sizes(
-                row["code"], {size["name"]: size["value"] for size in shape["sizes"]}
-            )
-            for shape in row["shapes"]
-        }
-        rows = [
-            figure
-            for shape_id, program in programs.items()
-            for figure in found.of(row["problem_id"], program, shape_id)
+    rows = [_known(row, found) for row in batch]
+    if kind != "none":
+        missing = [
+            i for i, known_rows in enumerate(rows) if settings.known != "instead" or not known_rows
         ]
-        if kind == "cpu" and not (rows and settings.known == "instead"):
-            rows += _measured_on_cpu(
-                row, programs, CpuMeter(device, settings, place), settings, place
-            )
-        outcomes.append([decide(rows, row, settings)])
-    return outcomes
+        measured = _on_cpu if kind == "cpu" else _on_gpu
+        new = measured([batch[i] for i in missing], device, settings, place)
+        for i, more in zip(missing, new, strict=True):
+            rows[i] = rows[i] + more
+    return [[decide(mine, row, settings)] for mine, row in zip(rows, batch, strict=True)]
 
 
 def decide(rows: Sequence[Baseline], row: Row, settings: MeasureSettings) -> Outcome:
@@ -67,29 +58,82 @@ def decide(rows: Sequence[Baseline], row: Row, settings: MeasureSettings) -> Out
     return Kept({"baselines": list(rows)})
 
 
-def _measured_on_cpu(
-    row: Row,
-    programs: Mapping[str, str],
-    meter: CpuMeter,
-    settings: MeasureSettings,
-    place: Workplace,
+def _known(row: Row, found: known.KnownBaselines) -> list[Baseline]:
+    return [
+        figure
+        for shape_id, program in _programs(row).items()
+        for figure in found.of(row["problem_id"], program, shape_id)
+    ]
+
+
+def _programs(row: Row) -> dict[str, str]:
+    """The program at each shape."""
+    return {
+        shape["shape_id"]: apply_sizes(
+            row["code"], {size["name"]: size["value"] for size in shape["sizes"]}
+        )
+        for shape in row["shapes"]
+    }
+
+
+def _on_cpu(
+    batch: Sequence[Row], device: str, settings: MeasureSettings, place: Workplace
+) -> list[list[Baseline]]:
+    meter = CpuMeter(device, settings, place)
+    return [_one_on_cpu(row, meter, settings, place) for row in batch]
+
+
+def _one_on_cpu(
+    row: Row, meter: CpuMeter, settings: MeasureSettings, place: Workplace
 ) -> list[Baseline]:
+    programs = _programs(row)
     limits = [settings.cpu_call_limit_ms] + [settings.cpu_other_call_limit_ms] * len(programs)
     items = [
         {"key": key, "code": code, "atol": row["atol"], "rtol": row["rtol"], "slowest_ms": limit}
         for (key, code), limit in zip(programs.items(), limits, strict=False)
     ]
-    shapes = {shape["shape_id"]: shape for shape in row["shapes"]}
-    rows = []
+    records = []
     for precision in settings.precisions:
-        records = _eager_records(meter, precision, items)
-        if records[0]["status"] == "ok" and chosen(row["problem_id"], settings.inductor_share_cpu):
+        eager = _eager_records(meter, precision, items)
+        records += eager
+        if eager[0]["status"] == "ok" and chosen(row["problem_id"], settings.inductor_share_cpu):
             for mode in settings.modes[1:]:
                 records += meter.records(mode, precision, items[:1])
-        for record in records:
-            key = record["key"]
-            rows.append(baseline(record, key, record["environment"], shapes[key], place.data))
+    return _baselines(records, row, place)
+
+
+def _on_gpu(
+    batch: Sequence[Row], device: str, settings: MeasureSettings, place: Workplace
+) -> list[list[Baseline]]:
+    items = [
+        {
+            "key": f"{position} {shape['shape_id']}",
+            "code": program,
+            "atol": row["atol"],
+            "rtol": row["rtol"],
+            "working_set": shape["working_set"],
+        }
+        for position, row in enumerate(batch)
+        for shape, program in zip(row["shapes"], _programs(row).values(), strict=True)
+    ]
+    found = on_gpu.records(items, settings, place)
+    rows = []
+    for position, row in enumerate(batch):
+        records = [
+            {**record, "key": shape["shape_id"]}
+            for shape in row["shapes"]
+            for record in found[f"{position} {shape['shape_id']}"]
+        ]
+        rows.append(_baselines(records, row, place))
     return rows
+
+
+def _baselines(records: Sequence[Mapping[str, Any]], row: Row, place: Workplace) -> list[Baseline]:
+    shapes = {shape["shape_id"]: shape for shape in row["shapes"]}
+    return [
+        baseline(record, record["key"], record["environment"], shapes[record["key"]], place.data)
+        for record in records
+    ]
 
 
 def _eager_records(

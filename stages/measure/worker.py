@@ -13,6 +13,7 @@ Request:
     gate       lock file of the GPU, or null
     cores      {timing, compiling}: cores for whoever holds the gate, and for all others; or null
     phases     file to write the current phase to, for the time limits of a parent, or null
+    partial    file to leave each finished record in, or null
     count      whether to count flops and bytes
 Answer:
     {"records": [...], "environment": {...}, "state": {...}}; one record for each program and mode,
@@ -23,11 +24,13 @@ Eager is read before anything is compiled, so that it never sees what a compiler
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -54,6 +57,7 @@ def get_init_inputs():
 """
 _DEVICE_LOST = ("illegal memory access", "device-side assert", "unspecified launch", "ECC error")
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+_WRONG_DEVICE = ("on the same device", "but got device", "is on cpu", "Cannot access data pointer")
 _WRONG_DTYPE = (
     "same dtype",
     "scalar type",
@@ -105,7 +109,18 @@ class Session:
         except Exception as error:  # noqa: BLE001  crawled code may raise anything
             self._pass_on_if_alive()
             return [blank | _failure(error, "error") for blank in blanks]
-        return [self._measured(prepared, blank) for blank in blanks]
+        records = []
+        for blank in blanks:
+            records.append(self._measured(prepared, blank))
+            self._note(records[-1])
+        return records
+
+    def _note(self, record: Record) -> None:
+        """Leaves a finished record for the parent, should the next mode end this process."""
+        path = self._request.get("partial")
+        if path:
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"record": record, "environment": self.environment()}) + "\n")
 
     def _measured(self, prepared: _Prepared, blank: Record) -> Record:
         record = blank | prepared.facts
@@ -160,15 +175,7 @@ class Session:
         inputs = prepared.loaded.fresh()
         self._gate.pass_on()
         self._phases("compile")
-        exclusive = mode == inductor.MAX_AUTOTUNE  # its compilation benchmarks on the GPU
-        if exclusive:
-            self._gate.take()
-        compiled = inductor.compiled(
-            prepared.loaded.model,
-            mode,
-            before_compile=(lambda: None) if exclusive else self._gate.pass_on,
-            before_run=self._gate.take,
-        )
+        compiled = inductor.compiled(prepared.loaded.model, mode, self._gate)
         output = compiled.call(*inputs)
         self._gate.take()
         self._phases("measure")
@@ -276,6 +283,8 @@ def _failure(error: Exception, otherwise: str) -> Record:
         status = "oom"
     elif any(words in text for words in _WRONG_DTYPE):
         status = "unsupported_dtype"
+    elif any(words in text for words in _WRONG_DEVICE):
+        status = "wrong_device"
     else:
         status = otherwise
     where = "".join(traceback.format_tb(error.__traceback__, limit=-3))

@@ -16,10 +16,14 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-MAX_MESSAGE = 64 * 2**20
-"""Bytes of one message, text and blobs together."""
+MAX_DATA = 64 * 2**20
+"""Bytes of all blobs of a message."""
 MAX_TEXT = 8 * 2**20
 """Bytes of the JSON text: parsed JSON takes some 30 times its size in memory."""
+MAX_MESSAGE = MAX_DATA + MAX_TEXT + 4
+"""Bytes of a whole message."""
+MAX_ENVELOPE = MAX_MESSAGE + 4 * 2**20
+"""Bytes of a message between trusted processes, which holds another and what was printed."""
 LONG_STRING = 1024
 """Characters from which a string is a blob: no escaping, no scanning."""
 
@@ -65,27 +69,62 @@ def encode(message: dict[str, Any]) -> bytes:
     Raises:
         BadMessage: not a dict, a value of another type, a key that isn't a string, too large.
     """
-    if not isinstance(message, dict):
-        raise BadMessage(f"a message is a dict, not {type(message).__name__}")
-    blobs: list[bytes] = []
-    try:
-        text = json.dumps(_lift(message, blobs, [0])).encode()
-    except RecursionError as error:
-        raise BadMessage("nested too deeply") from error
-    if len(text) > MAX_TEXT:
-        raise BadMessage(f"{len(text)} bytes of JSON, {MAX_TEXT} at most (use bytes or tensors)")
-    return b"".join([struct.pack("<I", len(text)), text, *blobs])
+    return _encode(message, MAX_DATA)
 
 
-def decode(data: bytes | memoryview, *, tensors: bool = False) -> dict[str, Any]:
+def decode(data: bytes | bytearray, *, tensors: bool = False) -> dict[str, Any]:
     """Gives the message in `data`; with `tensors`, as torch tensors and not as `RawTensor`.
 
     Raises:
         BadMessage: anything but what `encode` writes.
     """
-    view = memoryview(data)
-    if len(view) > MAX_MESSAGE:
-        raise BadMessage(f"{len(view)} bytes, {MAX_MESSAGE} at most")
+    return _decode(memoryview(data), tensors, MAX_MESSAGE)
+
+
+def wrap(envelope: dict[str, Any]) -> bytes:
+    """Like `encode`, with room for an encoded message among the values."""
+    return _encode(envelope, MAX_ENVELOPE)
+
+
+def unwrap(data: bytes) -> dict[str, Any]:
+    """Gives the dict that was given to `wrap`."""
+    return _decode(memoryview(data), False, MAX_ENVELOPE + MAX_TEXT)
+
+
+class _Blobs:
+    """The blobs of one message, counted."""
+
+    def __init__(self, most: int) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+        self._most = most
+
+    def store(self, data: bytes) -> list[int]:
+        """Gives the place of `data`: start and size."""
+        start = self.size
+        self.size += len(data)
+        if self.size > self._most:
+            raise BadMessage(f"more than {self._most} bytes of data")
+        self.parts.append(data)
+        return [start, len(data)]
+
+
+def _encode(message: dict[str, Any], most: int) -> bytes:
+    if not isinstance(message, dict):
+        raise BadMessage(f"a message is a dict, not {type(message).__name__}")
+    blobs = _Blobs(most)
+    try:
+        text = json.dumps(_lift(message, blobs)).encode()
+    except RecursionError as error:
+        raise BadMessage("nested too deeply") from error
+    if len(text) > MAX_TEXT:
+        raise BadMessage(f"{len(text)} bytes of JSON, {MAX_TEXT} at most (use bytes or tensors)")
+    return b"".join([struct.pack("<I", len(text)), text, *blobs.parts])
+
+
+def _decode(view: memoryview, tensors: bool, most: int) -> dict[str, Any]:
+    if len(view) > most:
+        raise BadMessage(f"{len(view)} bytes, {most} at most")
     if len(view) < 4:
         raise BadMessage("shorter than its header")
     (size,) = struct.unpack_from("<I", view)
@@ -102,29 +141,29 @@ def decode(data: bytes | memoryview, *, tensors: bool = False) -> dict[str, Any]
     return message
 
 
-def _lift(value: Any, blobs: list[bytes], end: list[int]) -> Any:
-    """Gives `value` for json.dumps, its blobs moved to `blobs`; `end` holds their total size."""
+def _lift(value: Any, blobs: _Blobs) -> Any:
+    """Gives `value` for json.dumps, its blobs moved to `blobs`."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
         if len(value) < LONG_STRING:
             return value
-        return {_STRING: _store(value.encode("utf-8", "surrogatepass"), blobs, end)}
+        return {_STRING: blobs.store(value.encode("utf-8", "surrogatepass"))}
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return {_BLOB: _store(bytes(value), blobs, end)}
+        return {_BLOB: blobs.store(bytes(value))}
     if isinstance(value, (list, tuple)):
-        return [_lift(item, blobs, end) for item in value]
+        return [_lift(item, blobs) for item in value]
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str) or key in (_BLOB, _STRING, _TENSOR):
                 raise BadMessage(f"the key {key!r:.80} can't be sent")
-        return {key: _lift(item, blobs, end) for key, item in value.items()}
+        return {key: _lift(item, blobs) for key, item in value.items()}
     if isinstance(value, RawTensor):
-        place = _store(value.data, blobs, end)
+        place = blobs.store(value.data)
         return {_TENSOR: [value.dtype, list(value.shape), *place]}
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        return _lift(_raw(value), blobs, end)
+        return _lift(_raw(value), blobs)
     raise BadMessage(f"a value of type {type(value).__name__} can't be sent")
 
 
@@ -137,15 +176,6 @@ def _raw(tensor: Any) -> RawTensor:
     flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
     data = bytes(flat.view(torch.uint8).numpy()) if flat.numel() else b""
     return RawTensor(name, tuple(int(n) for n in tensor.shape), data)
-
-
-def _store(data: bytes, blobs: list[bytes], end: list[int]) -> list[int]:
-    start = end[0]
-    end[0] += len(data)
-    if end[0] > MAX_MESSAGE - MAX_TEXT:
-        raise BadMessage(f"more than {MAX_MESSAGE - MAX_TEXT} bytes of data")
-    blobs.append(data)
-    return [start, len(data)]
 
 
 def _lower(value: Any, blobs: memoryview, tensors: bool) -> Any:

@@ -10,8 +10,8 @@ import select
 import struct
 import time
 
-MAX_FRAME = 80 * 2**20
-"""Bytes: a message of 64 MiB, what was printed, and room for the frame around them."""
+MAX_FRAME = 96 * 2**20
+"""Bytes: more than codec.MAX_ENVELOPE and its text."""
 _HEADER = struct.Struct("<Q")
 _CHUNK = 2**20
 

@@ -17,7 +17,7 @@ class Limits:
     memory_mb: int = 6144
     """MiB of address space of one process, and of memory of all its processes: `memory_limit`."""
     file_mb: int = 64
-    """MiB of one file; where the private tmp is a tmpfs, of all files together."""
+    """MiB of one file; where the sandbox makes its own namespaces, of all files together."""
     processes: int = 64
     """Processes and threads alive at once. Forking fails beyond it; there is no reason for it."""
     output_kb: int = 64

@@ -141,7 +141,7 @@ class Relay:
                 self._fail("bad_result", _FORGED)
             elif len(got) >= head:
                 (size,) = child.HEADER.unpack_from(got, secret.SIZE)
-                if size > codec.MAX_MESSAGE:
+                if size > codec.MAX_MESSAGE + 1:
                     self._fail("bad_result", f"an answer of {size} bytes")
                 elif len(got) >= head + size > head:
                     self._whole = True

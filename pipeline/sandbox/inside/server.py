@@ -15,7 +15,6 @@ import importlib
 import json
 import linecache
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from typing import Any, NoReturn
 
 from . import child, codec, frames, kernel, namespaces, relay, survey, view
 from .child import Step, Task
+from .cleanup import remove_tree
 from .limits import Limits
 from .plan import Layers, Plan
 
@@ -78,8 +78,8 @@ class Server:
         """
         frames.send(self._fd, codec.encode({"level": self._plan.layers.level}))
         while True:
-            order = codec.decode(frames.receive(self._fd))
-            frames.send(self._fd, codec.encode(self._respond(order)))
+            order = codec.unwrap(frames.receive(self._fd))
+            frames.send(self._fd, codec.wrap(self._respond(order)))
 
     def _respond(self, order: dict[str, Any]) -> dict[str, Any]:
         limits = Limits.from_dict(order["limits"])
@@ -103,7 +103,7 @@ class Server:
         os.close(writing)
         deadline = time.monotonic() + limits.wall_s + _GRACE_S
         try:
-            return codec.decode(frames.receive(reading, deadline, hangup=self._fd))
+            return codec.unwrap(frames.receive(reading, deadline, hangup=self._fd))
         except frames.StreamLate:
             return _lost("the relay did not report in time")
         except frames.StreamEnded:
@@ -126,7 +126,7 @@ class Server:
             else:
                 kernel.adopt_orphans()
             verdict = relay.Relay(task, self._worker, report).run()
-            frames.send(report, codec.encode(verdict))
+            frames.send(report, codec.wrap(verdict))
             status = 0
         finally:
             os._exit(status)
@@ -146,7 +146,7 @@ class Server:
 
     def _remove_home(self, home: str) -> None:
         if not self._plan.own_namespaces:
-            shutil.rmtree(home, onerror=_open_and_retry)
+            remove_tree(home)
 
 
 class NoSafeUser(Exception):
@@ -234,18 +234,3 @@ def _wait(pid: int) -> None:
             time.sleep(0.0005)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-
-
-def _open_and_retry(_function: Any, path: str, _error: Any) -> None:
-    """Removes what a program has made unreadable; called by rmtree with what it couldn't remove.
-
-    Nothing but real folders is changed: a mode set through a symlink would land outside.
-    """
-    with contextlib.suppress(OSError):
-        place = Path(path)
-        place.parent.chmod(0o700)
-        if place.is_dir() and not place.is_symlink():
-            place.chmod(0o700)
-            shutil.rmtree(place, ignore_errors=True)
-        else:
-            place.unlink()

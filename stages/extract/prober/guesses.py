@@ -10,7 +10,7 @@ import torch
 
 from .state import Input, State, axes
 
-BATCH, LENGTH, HEIGHT, WIDTH, DEPTH = 4, 80, 32, 48, 16
+BATCH, LENGTH, HEIGHT, WIDTH, DEPTH = 4, 80, 32, 48, 8
 FEATURES = (96, 112, 144, 160, 176, 208, 224, 240)
 """Sizes of axes of which nothing is known: unlike each other and unlike constructor arguments."""
 
@@ -83,10 +83,10 @@ def _moved(one: Input, features: dict[int, int]) -> Input:
 
 
 def preferred_ranks(model: torch.nn.Module, code: str) -> tuple[int, ...]:
-    for module in model.modules():
-        name = type(module).__name__
-        if not type(module).__module__.startswith("torch."):
-            continue
+    kinds = [type(module).__name__ for module in model.modules() if type(module).__module__.startswith("torch.")]
+    if "Linear" in kinds[:3] and {"BatchNorm1d", "GroupNorm"} & set(kinds) and not any("Conv" in kind for kind in kinds):
+        return (2, 3)
+    for name in kinds:
         for pattern, ranks in _FAMILIES:
             if pattern.fullmatch(name):
                 return ranks
@@ -166,8 +166,8 @@ def shaped(start: Input, rank: int, index: int = 0) -> Input:
         2: (BATCH, features),
         3: (BATCH, LENGTH + 16 * index, features),
         4: (BATCH, features, HEIGHT, WIDTH),
-        5: (BATCH, features, DEPTH, HEIGHT, WIDTH),
-        6: (BATCH, 2, features, 8, HEIGHT, WIDTH),
+        5: (2, features, DEPTH, HEIGHT // 2, WIDTH // 2),
+        6: (2, 3, features, 8, 16, 24),
     }[rank]
     return replace(start, kind="tensor", dims=dims, items=(), source="")
 

@@ -33,6 +33,7 @@ _PAIRS = (
     (rf"Expected size for first two dimensions of batch2 tensor to be: \[{_N}, \d+\] but got: \[{_N}, \d+\]", 2, 1),
     (rf"size mismatch, got input \(\d+\), mat \(\d+x{_N}\), vec \({_N}\)", 2, 1),
     (rf"Expected {_N} channels.*?got {_N}", 2, 1),
+    (rf"subscript \w has size {_N} for operand \d+ which does not broadcast with previously seen size {_N}", 1, 2),
     (rf"inconsistent tensor size.*?\[{_N}\].*?\[{_N}\]", 2, 1),
     (rf"shape mismatch: .*?\[(?:\d+, )*{_N}\].*?\[(?:\d+, )*{_N}\]", 2, 1),
     (rf"{_N} ?(?:!=|vs\.?|and|is not equal to|does not match|doesn't match) ?{_N}", 1, 2),
@@ -77,11 +78,22 @@ def _sizes(state: State, failed: Outcome) -> Iterator[State]:
     if match:
         for size in (64, 128):
             yield from _equate(state, int(match[1]), size)
+    match = re.search(r"maximum size for tensor at dimension -?\d+ is (\d+) but size is (\d+)", failed.message)
+    if match:
+        yield from _equate(state, int(match[1]), int(match[2]) * 8)
+    match = re.search(r"expects split_sizes to sum exactly to (\d+).*?split_sizes=\[([\d, ]+)\]", failed.message)
+    if match:
+        yield from _equate(state, int(match[1]), sum(int(part) for part in match[2].split(",")))
     if re.search(r"divisible", failed.message) or re.search(r"%", _last(failed)):
         yield from _divisible(state, failed)
     if re.search(r"size is too small|[Kk]ernel size can't be greater|Padding size should be less|smaller than|must be greater|more than 1 (value|spatial)", failed.message):
         yield from _scaled(state, (2, 4, 7))
-    if "out of range in self" in failed.message or "out of bounds" in failed.message:
+    match = re.search(r"Dimension out of range.*but got (\d+)", failed.message)
+    if match:
+        for name, source in state.args:
+            if source == match[1]:
+                yield state.with_arg(name, "1")
+    if re.search(r"out of range in self|out of bounds|index \d+ is out", failed.message):
         for one in state.inputs or ():
             for bound in (10, 4, 2):
                 smaller = _bounded(one, bound)
@@ -113,7 +125,7 @@ def _equate(state: State, wrong: int, wanted: int) -> Iterator[State]:
                 yield changed
     for source, target in ((wrong, wanted), (wanted, wrong)):
         for path, size in variables:
-            if size < 2:
+            if size < 2 or source < 1 or target < 1:
                 continue
             if source % size == 0 and source != size and target % (source // size) == 0:
                 yield state.with_variable(path, target // (source // size))

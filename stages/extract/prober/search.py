@@ -3,24 +3,28 @@
 import heapq
 import inspect
 import itertools
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from . import lexicon
+from .assembly import Definitions, assemble
 from .attempt import Outcome, Program
 from .guesses import first_guesses
 from .repair import repairs
 from .state import Input, State
+from .verify import verify
 
 
 def search(request: dict[str, Any]) -> dict[str, Any]:
     """Gives a plan, or the last and farthest error.
 
-    The request holds `code` (the class is `Model`), `arguments` (name → [[source, evidence], …],
-    best first), `hints` for inputs, `tries`, and optionally `config_defaults` and `soft`.
+    The request holds `imports`, `body` and `names` (definitions; the class is `Model`), `arguments`
+    (name → [[source, evidence], …], best first), `defaults` (of the constructor, as source text),
+    `hints` for inputs, `tries`, `config_defaults` and `soft`.
     """
     try:
-        program = Program(request["code"], request)
+        code = "\n".join(request["imports"]) + "\n\n\n" + request["body"] + "\n"
+        program = Program(code, request)
     except Exception as error:  # noqa: BLE001  crawled code may raise anything
         return {"found": False, "stage": "import", "error": f"{type(error).__name__}: {error}"[:300], "tries": 0}
     return _Search(program, request).run()
@@ -41,7 +45,7 @@ class _Search:
         self.order = itertools.count()
         self.seen: set[Any] = set()
         self.best: Outcome | None = None
-        self.unfinite: State | None = None
+        self.rejected: dict[str, Any] | None = None
 
     def run(self) -> dict[str, Any]:
         self._push(self._first_arguments(), (0, 0))
@@ -56,11 +60,15 @@ class _Search:
                 built += 1
                 self._push_first_inputs(state, outcome.output)
             elif outcome.ok:
-                if outcome.finite:
-                    return self._plan(state, tries)
-                self._push_finite(state, outcome)
+                if not outcome.finite:
+                    self._push_finite(state, outcome)
+                    continue
+                finished = self._finished(state, tries)
+                if finished["verdict"] == "ok" or finished["verdict"] == "nondeterministic":
+                    return finished
+                self.rejected = self.rejected or finished
             else:
-                if self.best is None or (outcome.stage, outcome.progress) > (self.best.stage, self.best.progress):
+                if self.best is None or (outcome.stage, outcome.progress) >= (self.best.stage, self.best.progress):
                     self.best = outcome
                 priority = (outcome.stage, outcome.progress)
                 for better in itertools.islice(repairs(state, outcome, self.optionals), 24):
@@ -134,6 +142,14 @@ class _Search:
                 self.evidence.setdefault(name, "config default" if known else "name table")
         return replace(state, args=tuple(args.items()))
 
+    def _finished(self, state: State, tries: int) -> dict[str, Any]:
+        """The program of a state that ran, and what its users will see."""
+        request = self.request
+        definitions = Definitions(tuple(request["imports"]), request["body"], frozenset(request["names"]))
+        finished = assemble(definitions, self._plan(state, tries), request["defaults"])
+        facts = verify(finished.code, finished.has_float)
+        return {"found": True, "tries": tries, **asdict(finished), **facts}
+
     def _plan(self, state: State, tries: int) -> dict[str, Any]:
         first = dict(self._first_arguments().args)
         arguments = []
@@ -153,6 +169,8 @@ class _Search:
         }
 
     def _failure(self, tries: int) -> dict[str, Any]:
+        if self.rejected is not None:
+            return self.rejected
         best = self.best
         stage = "init" if best is None or best.stage < 2 else "forward"
         error = f"{best.kind}: {best.message}" if best else "nothing to try"

@@ -10,12 +10,12 @@ import torch
 from .attempt import flatten
 
 
-def verify(request: dict[str, Any]) -> dict[str, Any]:
+def verify(code: str, has_float: bool) -> dict[str, Any]:
     """Says whether the program repeats, is finite and listens to its inputs."""
     module = types.ModuleType("program")
     sys.modules["program"] = module
     try:
-        exec(compile(request["code"], "<program>", "exec"), module.__dict__)
+        exec(compile(code, "<program>", "exec"), module.__dict__)
         torch.manual_seed(0)
         model = module.__dict__["Model"](*module.__dict__["get_init_inputs"]())
         torch.manual_seed(1)
@@ -35,7 +35,7 @@ def verify(request: dict[str, Any]) -> dict[str, Any]:
         return {"verdict": "not_finite", "detail": "", **facts}
     if not _equal(first, again):
         return {"verdict": "nondeterministic", "detail": "two runs on equal inputs differ", **facts}
-    if request["has_float"] and _equal(first, other):
+    if has_float and _equal(first, other):
         return {"verdict": "constant_output", "detail": "other inputs give the same output", **facts}
     return {"verdict": "ok", "detail": "", **facts}
 

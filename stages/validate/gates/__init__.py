@@ -6,10 +6,9 @@ from stages.validate.gates.verdict import Flag, Gate, Reject, Seen, Verdict
 
 GATES: tuple[Gate, ...] = (
     *behaviour.GATES,
-    work.GATES[0],
+    *work.GATES,
     *dependence.GATES,
     *tolerance.GATES,
-    *work.GATES[1:],
 )
 
 __all__ = ["GATES", "Flag", "Gate", "Reject", "Seen", "Verdict", "check_source", "verdicts"]

@@ -60,7 +60,7 @@ GATES = (
     Gate("inputs_vary", 1, inputs_vary),
     Gate("output_varies", 1, output_varies),
     Gate("inputs_matter", 1, inputs_matter),
+    Gate("no_uniform_axis", 1, no_uniform_axis),
     Gate("modules_used", 1, modules_used),
     Gate("parameters_matter", 1, parameters_matter),
-    Gate("no_uniform_axis", 1, no_uniform_axis),
 )

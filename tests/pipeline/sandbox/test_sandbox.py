@@ -55,8 +55,8 @@ def test_a_request_comes_back_as_it_was_sent(sandbox: Sandbox) -> None:
     assert 0 < outcome.seconds < 20
 
 
-def test_forty_megabytes_pass_through(sandbox: Sandbox) -> None:
-    data = os.urandom(40 * 2**20)
+def test_sixty_four_megabytes_pass_through(sandbox: Sandbox) -> None:
+    data = os.urandom(2**20) * 64
     outcome = sandbox.run({"echo": data})
     assert isinstance(outcome, Reply)
     assert outcome.value["echo"] == data

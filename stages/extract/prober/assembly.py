@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stages.extract.render import Definitions
-
 Plan = Mapping[str, Any]
 
 ROLES = {
@@ -21,7 +19,16 @@ ROLES = {
 
 
 @dataclass(frozen=True)
-class Program:
+class Definitions:
+    """The program's upper part, the class being called Model."""
+
+    imports: tuple[str, ...]
+    body: str
+    names: frozenset[str]  # bound by imports or definitions
+
+
+@dataclass(frozen=True)
+class Finished:
     """The finished program and what the row says about it."""
 
     code: str
@@ -31,7 +38,7 @@ class Program:
     has_float: bool
 
 
-def assemble(definitions: Definitions, plan: Plan, defaults: Mapping[str, str]) -> Program:
+def assemble(definitions: Definitions, plan: Plan, defaults: Mapping[str, str]) -> Finished:
     """Writes the program. `defaults` are the constructor's own defaults as source text."""
     sizes = _Sizes(definitions, plan)
     inputs = _input_lines(plan, sizes)
@@ -48,7 +55,7 @@ def assemble(definitions: Definitions, plan: Plan, defaults: Mapping[str, str]) 
     imports = _with_needed(definitions, body)
     # Constants follow the imports directly; two empty lines come before the first definition.
     code = "\n".join(imports) + ("\n\n" if sizes.values else "\n\n\n") + body + "\n"
-    return Program(
+    return Finished(
         code,
         [{"name": name, "value": value} for name, value in sizes.values.items()],
         [
@@ -257,14 +264,23 @@ def _returned(values: Sequence[str]) -> str:
     return "    return [\n" + "".join(f"        {value},\n" for value in values) + "    ]"
 
 
+_USUAL = (
+    ("torch", "import torch"),
+    ("nn", "import torch.nn as nn"),
+    ("F", "import torch.nn.functional as F"),
+    ("math", "import math"),
+)
+
+
 def _with_needed(definitions: Definitions, body: str) -> list[str]:
     """Imports, and those that inputs and arguments need besides."""
     imports = list(definitions.imports)
-    tail = body
-    have = "\n".join(imports)
-    for name, line in (("torch", "import torch"), ("nn", "import torch.nn as nn"), ("F", "import torch.nn.functional as F"), ("math", "import math")):
-        if re.search(rf"(?<![\w.]){name}\.", tail) and name not in definitions.names and not re.search(rf"\b{name}\b(?!\.)", have.replace("import torch.nn", "")):
-            imports.append(line)
+    for name, line in _USUAL:
+        if name not in definitions.names and re.search(rf"(?<![\w.\"']){name}\.", body):
+            place = imports.index("import torch") + 1 if name != "torch" and "import torch" in imports else 0
+            if imports and imports[0].startswith("from __future__"):
+                place = max(place, 2)
+            imports.insert(place, line)
     return imports
 
 

@@ -1,0 +1,67 @@
+"""Children of a GPU machine: whatever a program does costs its own record."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stages.measure.carried import write_package
+from stages.measure.pool import Pool, place_of
+from tests.stages.measure import programs
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    folder = tmp_path_factory.mktemp("package")
+    write_package(folder)
+    pool = Pool(folder, place_of("cpu", lambda text: None), workers=2, rules={"runs": 3})
+    with pool:
+        yield pool
+
+
+def job(name: str, code: str, modes: tuple[str, ...] = ("eager",)) -> dict[str, object]:
+    fixed = {"dtype": "float32", "tf32": False, "working_set": 2**20}
+    return {"job": name, "problem_id": name, "code": code, "modes": list(modes), **fixed}
+
+
+def running(command: str) -> bool:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if command in path.read_bytes().replace(b"\0", b" ").decode(errors="replace"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def test_a_hanging_program_is_ended_with_all_that_it_started_and_the_next_is_measured(
+    pool: Pool,
+) -> None:
+    pool.limits_s["load"] = 2.0
+    started = time.monotonic()
+    jobs = [job("hangs", programs.HANGS), job("good", programs.GOOD)]
+    answers = {done["job"]: answer for done, answer in pool.measure(jobs)}
+    pool.limits_s["load"] = 60.0
+    assert answers["hangs"]["records"][0]["status"] == "timeout"
+    assert "load" in answers["hangs"]["records"][0]["detail"]
+    assert answers["good"]["records"][0]["status"] in ("ok", "noisy")
+    assert time.monotonic() - started < 60
+    assert not running("sleep 987")
+
+
+def test_each_way_to_end_badly_is_a_record_for_every_mode(pool: Pool) -> None:
+    jobs = [
+        job("dies", programs.DIES, ("eager", "inductor")),
+        job("leaves", programs.LEAVES, ("eager", "inductor")),
+        job("no_tensor", programs.NO_TENSOR, ("eager", "inductor")),
+    ]
+    answers = {done["job"]: answer["records"] for done, answer in pool.measure(jobs)}
+    assert [record["status"] for record in answers["dies"]] == ["crash", "crash"]
+    assert "signal 11" in answers["dies"][0]["detail"]
+    assert [record["status"] for record in answers["leaves"]] == ["crash", "crash"]
+    assert [record["status"] for record in answers["no_tensor"]] == ["error", "error"]
+
+
+def test_no_job_is_begun_after_the_budget(pool: Pool) -> None:
+    assert list(pool.measure([job("good", programs.GOOD)], until=time.monotonic() - 1)) == []

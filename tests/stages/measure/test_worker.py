@@ -1,0 +1,145 @@
+"""What the worker makes of programs, on this machine's CPU and in this process."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from stages.measure import inductor, worker
+from stages.measure.program import Tolerance
+from tests.stages.measure import programs
+from tests.stages.measure.programs import program
+
+
+def measured(
+    code: str, modes: tuple[str, ...] = ("eager",), **request: Any
+) -> list[dict[str, Any]]:
+    fixed = {
+        "device": "cpu",
+        "dtype": "float32",
+        "tf32": False,
+        "rules": {"runs": 3, "spread": 99.0},
+    }
+    fixed["rules"] |= {"spread_short": 99.0, "drift": 99.0}
+    item = {"key": "k", "code": code}
+    return worker.handle({"programs": [item], "modes": modes, **fixed, **request})["records"]
+
+
+def status(code: str, **request: Any) -> str:
+    return measured(code, **request)[0]["status"]
+
+
+def test_a_program_that_runs_gets_a_time_and_says_how_it_was_taken() -> None:
+    (record,) = measured(programs.GOOD)
+    assert record["status"] == "ok"
+    assert len(record["raw_ms"]) == 3
+    assert (record["device_kind"], record["dtype"], record["tf32"]) == ("cpu", "float32", False)
+    assert record["inner_calls"] >= 1
+
+
+def test_integers_views_and_nested_outputs_are_measured() -> None:
+    assert status(program("return x // 2 + x", "torch.randint(0, 9, (ROWS, 4))")) == "ok"
+    assert status(program("return {'a': [x.T], 'b': (x + 1, 'text')}")) == "ok"
+
+
+def test_inputs_that_a_program_changes_are_cloned_for_every_call() -> None:
+    (record,) = measured(programs.MUTATES)
+    assert record["status"] == "ok"
+    assert "mutates_inputs" in record["reasons"]
+    assert record["inner_calls"] == 1
+
+
+def test_an_output_that_differs_from_call_to_call_is_no_baseline() -> None:
+    assert status(programs.RANDOM) == "mismatch"
+
+
+def test_a_program_that_fails_only_in_bfloat16_says_so() -> None:
+    code = program("return self.lift(torch.zeros(4, 32))")
+    assert status(code) == "ok"
+    assert status(code, dtype="bfloat16") == "unsupported_dtype"
+
+
+def test_memory_that_does_not_exist_is_oom_and_not_an_error() -> None:
+    assert status(program("return x.new_ones(1 << 45)")) == "oom"
+
+
+def test_a_failure_is_one_record_for_each_mode_with_the_place_in_the_program() -> None:
+    records = measured(programs.RAISES, modes=("eager", "inductor"))
+    assert [record["status"] for record in records] == ["error", "error"]
+    assert "ValueError: no" in records[0]["detail"]
+    assert "raise ValueError" in records[0]["detail"]
+
+
+def test_a_program_without_a_tensor_in_its_output_is_an_error() -> None:
+    assert status(programs.NO_TENSOR) == "error"
+
+
+def test_a_machine_without_a_compiler_is_named_in_the_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inductor, "compiler_works", lambda: False)
+    eager, compiled = measured(programs.GOOD, modes=("eager", "inductor"))
+    assert (eager["status"], compiled["status"]) == ("ok", "no_compiler")
+    assert compiled["median_ms"] is None
+
+
+def test_only_floating_point_values_change_their_dtype() -> None:
+    code = program("return self.lift.weight[x]", "torch.randint(0, 32, (8,))")
+    assert status(code, dtype="bfloat16") == "ok"
+
+
+def test_work_is_counted_where_it_is_asked_for() -> None:
+    (record,) = measured(programs.GOOD, count=True)
+    assert record["work"]["flops_matmul"] == 2 * 64 * 32 * 32
+
+
+def test_the_phase_is_written_for_the_parent_that_keeps_the_time(tmp_path: Path) -> None:
+    measured(programs.GOOD, phases=str(tmp_path / "phase"))
+    phase, since = (tmp_path / "phase").read_text().split()
+    assert phase == "measure"
+    assert float(since) > 0
+
+
+def test_finished_records_are_left_behind_before_the_next_mode_is_tried(tmp_path: Path) -> None:
+    path = tmp_path / "partial"
+    measured(programs.GOOD, partial=str(path))
+    (line,) = path.read_text().splitlines()
+    assert json.loads(line)["record"]["status"] == "ok"
+
+
+def test_tf32_is_set_for_matmul_and_for_convolution_alike() -> None:
+    measured(programs.GOOD, tf32=True)
+    assert (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32) == (True, True)
+    measured(programs.GOOD, tf32=False)
+    assert (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32) == (
+        False,
+        False,
+    )
+
+
+def test_tolerance_bites_where_it_must() -> None:
+    near, one = Tolerance(atol=1e-3, rtol=0.0), torch.ones(4)
+    assert near.distance(one + 5e-4, [one]) == pytest.approx(0.5, rel=1e-3)
+    assert near.distance(one + 2e-3, [one]) > 1
+    assert near.distance(torch.ones(5), [one]) == float("inf")
+    assert near.distance([one, one], [one]) == float("inf")
+    assert near.distance(one * float("nan"), [one]) == float("inf")
+    assert near.distance(torch.tensor([1, 2]), [torch.tensor([1, 3])]) == float("inf")
+    both = torch.tensor([float("inf"), float("nan")])
+    assert near.distance(both, [both]) == 0
+
+
+def test_kernels_are_counted_in_generated_code() -> None:
+    source = "\n".join(
+        [
+            "triton_poi_fused_0 = async_compile.triton('triton_poi_fused_0', '''",
+            "triton_red_fused_1 = async_compile.triton('triton_red_fused_1', '''",
+            "def call(args):",
+            "    extern_kernels.mm(a, b, out=c)",
+            "    d = torch.ops.aten.convolution.default(x, w)",
+        ]
+    )
+    assert inductor.count_triton(source) == 2
+    assert inductor.count_extern(source) == 2
