@@ -35,9 +35,7 @@ def assemble_map(
 
     made = {field.name for field in added_columns(stage, table.schema.names)}
     kept = _select(rows, units, KEPT)
-    columns = {
-        name: kept[1][name] if name in made else kept[0][name] for name in stage.gives.names
-    }
+    columns = {name: kept[1][name] if name in made else kept[0][name] for name in stage.gives.names}
     return {
         "kept": _sorted(_conform(stage, columns)),
         "removed": _ledger(stage, *_select(rows, units, REMOVED), REMOVED_SCHEMA),

@@ -61,6 +61,9 @@ def build_app(stages: Sequence[Stage]) -> typer.Typer:
         limit: Annotated[
             int | None, typer.Option(min=1, help="At most this many files of each source.")
         ] = None,
+        accept: Annotated[
+            str, typer.Option(help="Publish although a guard rail objects; give the reason.")
+        ] = "",
         out: OutOption = OUT,
         as_json: JsonOption = False,
     ) -> None:
@@ -79,7 +82,8 @@ def build_app(stages: Sequence[Stage]) -> typer.Typer:
             store.prepare()
             began = time.monotonic()
             lines = run_stages(plan)
-            release = _publish(plan, lines) if lines[-1].stage == stages[-1].name else None
+            finished = lines[-1].stage == stages[-1].name
+            release = _publish(plan, lines, accept) if finished else None
             outcome = _outcome(plan, lines, release, time.monotonic() - began)
             write_json(outcome, store.root / "runs" / f"{outcome['run']}.json")
         _report(outcome, as_json)
@@ -131,6 +135,25 @@ def build_app(stages: Sequence[Stage]) -> typer.Typer:
         else:
             print_story(told, Console(), code)
 
+    @app.command()
+    def diff(
+        old: Annotated[Path, typer.Argument(help="An earlier release: a folder, or its name.")],
+        new: Annotated[Path, typer.Argument(help="A later release; default: the latest.")] = Path(
+            "latest"
+        ),
+        out: OutOption = OUT,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Compare two releases: rows added, gone and changed, with the reasons."""
+        from pipeline.diff import compare, print_difference
+        from pipeline.release import find_release
+
+        found = compare(find_release(old, out), find_release(new, out))
+        if as_json:
+            _print_json(found.plain())
+        else:
+            print_difference(found, Console())
+
     @app.command(name="releases")
     def list_releases(out: OutOption = OUT, as_json: JsonOption = False) -> None:
         """List the releases, oldest first."""
@@ -162,10 +185,10 @@ def run_app(app: typer.Typer) -> None:
         raise SystemExit(INTERRUPTED) from None
 
 
-def _publish(plan: Plan, lines: Sequence[Line]) -> tuple[Path, bool]:
+def _publish(plan: Plan, lines: Sequence[Line], accept: str) -> tuple[Path, bool]:
     from pipeline.release import publish
 
-    return publish(plan, lines)
+    return publish(plan, lines, accept)
 
 
 def _outcome(

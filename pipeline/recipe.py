@@ -30,6 +30,13 @@ class EngineSettings(BaseModel):
     minimum_sandbox: Literal["process", "confined", "namespaced"] = Field(
         "process", description="below this level of isolation nothing is executed"
     )
+    max_shrink: float = Field(
+        0.2, ge=0, le=1, description="a release that lost more than this share is not published"
+    )
+    max_source_shrink: float = Field(
+        0.5, ge=0, le=1, description="the same for one source's rows; a lost source always stops"
+    )
+    keep_releases: int = Field(14, ge=1, description="older releases are deleted, pinned ones stay")
     worker_memory: str = Field("auto", description="memory limit of a Dask worker")
 
 

@@ -6,6 +6,7 @@ twice, so a nightly run that finds nothing new leaves nothing new.
 
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,22 +16,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.errors import EmptyRun
+from pipeline.errors import EmptyRun, UsageError
 from pipeline.files import file_digest_tree, read_json, whole_folder, write_json, write_table
+from pipeline.guard import Rails, check_rails
 from pipeline.identity import digest
 from pipeline.run import Line, Plan
 from pipeline.stage import History, TableStage
 
 LATEST = "latest"
+PINNED = "PINNED"
 PACKAGES = ("kernelset", "torch", "transformers", "sentence-transformers", "pyarrow", "faiss-cpu",
             "datasketch", "numpy", "dask")  # fmt: skip
 
 
-def publish(plan: Plan, lines: Sequence[Line]) -> tuple[Path, bool]:
+def publish(plan: Plan, lines: Sequence[Line], accept: str = "") -> tuple[Path, bool]:
     """Publishes a finished run; gives the release's folder and whether it is new.
+
+    Args:
+        accept: why a release that the guard rails would stop is published all the same.
 
     Raises:
         EmptyRun: no row reached the end.
+        GuardStopped: the release lost too much against the one before.
     """
     stage, last = plan.stages[-1], lines[-1]
     assert isinstance(stage, TableStage) and stage.publish is not None
@@ -45,11 +52,17 @@ def publish(plan: Plan, lines: Sequence[Line]) -> tuple[Path, bool]:
     if (latest / "manifest.json").exists() and _content(latest) == content:
         return latest.resolve(), False
 
+    kept = last.result.table("kept")
+    if not accept:
+        engine = plan.recipe.engine
+        rails = Rails(engine.max_shrink, engine.max_source_shrink)
+        check_rails(latest, plan.recipe.name, kept, rails)
+
     name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{content[:8]}"
     folder = plan.store.root / "releases" / name
     with whole_folder(folder) as partial:
         stage.publish(
-            last.result.table("kept"),
+            kept,
             history,
             plan.recipe.stages[stage.name],
             plan.workplace(stage),
@@ -62,11 +75,13 @@ def publish(plan: Plan, lines: Sequence[Line]) -> tuple[Path, bool]:
             "recipe": history.recipe,
             "environment": environment(),
             "stages": history.stages,
+            "accepted": accept,
             "minimum_sandbox": plan.recipe.engine.minimum_sandbox,
             "files": file_digest_tree(partial),
         }
         write_json(manifest, partial / "manifest.json")
     _point(latest, folder)
+    _retire(plan.store.root, plan.recipe.engine.keep_releases)
     return folder, True
 
 
@@ -82,6 +97,25 @@ def environment() -> dict[str, Any]:
 def releases(root: Path) -> list[Path]:
     """All complete releases, oldest first."""
     return sorted(path.parent for path in (root / "releases").glob("[0-9]*/manifest.json"))
+
+
+def find_release(wanted: Path, root: Path) -> Path:
+    """A release's folder, from a path or from a name such as `latest`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for folder in (wanted, root / wanted, root / "releases" / wanted):
+        if (folder / "manifest.json").exists():
+            return folder.resolve()
+    raise UsageError(f"{wanted}: no such release; list them with: kernelset releases --out {root}")
+
+
+def _retire(root: Path, keep: int) -> None:
+    """Deletes the oldest releases beyond `keep`; a file named PINNED in a release protects it."""
+    for folder in releases(root)[:-keep]:
+        if not (folder / PINNED).exists():
+            shutil.rmtree(folder)
 
 
 def _history(plan: Plan, lines: Sequence[Line]) -> History:

@@ -13,7 +13,9 @@ executed, so control flow is compared as written; the traced graph is the tier t
 
 import ast
 import builtins
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from pipeline.source.canonical import digest
 from pipeline.source.torch_names import OPERATORS, STATELESS, one_name
@@ -23,6 +25,7 @@ SHAPE_BLIND_VERSION = 1
 
 N = "N"  # any number
 _LONGEST_INLINED = 2000  # letters; a chain of attributes may double at every step
+_DEEPEST_CHOICE = 4  # names followed from get_init_inputs; constants may mention themselves
 
 
 def shape_blind_digest(code: str) -> str:
@@ -128,8 +131,14 @@ class _Program:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Constant) and not _is_number(inner):
                 yield repr(inner.value)
-            elif isinstance(inner, ast.Name) and inner.id in self.globals and depth < 4:
-                yield from self._choices(self.globals[inner.id], depth + 1)
+            elif isinstance(inner, ast.Name) and depth < _DEEPEST_CHOICE:
+                definition = self.definitions.get(inner.id)
+                if inner.id in self.globals:
+                    yield from self._choices(self.globals[inner.id], depth + 1)
+                elif isinstance(definition, ast.ClassDef):  # a config class
+                    for part in ast.walk(definition):
+                        if isinstance(part, ast.Assign | ast.AnnAssign) and part.value:
+                            yield from self._choices(part.value, depth + 1)
 
 
 def _definition(
@@ -277,9 +286,10 @@ class _Writer:
     def body(self, statements: list[ast.stmt]) -> list[str]:
         """A whole function. A local that is used once disappears into its use."""
         lines: list[str] = []
+        mentions = _mentions(statements)
         for place, statement in enumerate(statements):
             name = _assigned_name(statement)
-            uses = _uses(name, statements[place + 1 :]) if name else None
+            uses = _uses(mentions[name], place) if name else None
             if name and uses is not None and uses <= 1:
                 value = _assigned_value(statement)
                 text = self.expression(value)
@@ -537,26 +547,53 @@ def _assigned_value(statement: ast.stmt) -> ast.expr:
     raise TypeError(f"{type(statement).__name__} assigns nothing")
 
 
-def _uses(name: str, statements: list[ast.stmt]) -> int | None:
-    """How often a name is read before it is set again; None where control flow makes it unsure."""
-    count = 0
-    for statement in statements:
-        inside = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
-        plain = isinstance(
+@dataclass(frozen=True)
+class _Mention:
+    """What one statement of a function does with one name."""
+
+    place: int
+    reads: int
+    sets: bool
+    sure: bool  # outside control flow, lambdas and comprehensions
+
+
+def _mentions(statements: list[ast.stmt]) -> dict[str, list[_Mention]]:
+    """Every name of a function, with the statements that mention it, in order."""
+    found: dict[str, list[_Mention]] = {}
+    for place, statement in enumerate(statements):
+        reads: Counter[str] = Counter()
+        sets: set[str] = set()
+        sure = isinstance(
             statement, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr
         )
-        repeats = any(
-            isinstance(n, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp)
-            for n in ast.walk(statement)
-        )
-        if inside and (not plain or repeats):
+        for node in ast.walk(statement):
+            sure &= not isinstance(node, _REPEATING)
+            if isinstance(node, ast.Name):
+                reads[node.id] += isinstance(node.ctx, ast.Load)
+                sets |= set() if isinstance(node.ctx, ast.Load) else {node.id}
+        if isinstance(statement, ast.AugAssign):
+            reads[_assigned_name(statement)] += 1
+        for name in reads:
+            mention = _Mention(place, reads[name], name in sets, sure)
+            found.setdefault(name, []).append(mention)
+    return found
+
+
+def _uses(mentions: list[_Mention], place: int) -> int | None:
+    """How often a name set at `place` is read before it is set again; None where that is unsure."""
+    count = 0
+    for mention in mentions:
+        if mention.place <= place:
+            continue
+        if not mention.sure:
             return None
-        count += sum(isinstance(n.ctx, ast.Load) for n in inside)
-        if isinstance(statement, ast.AugAssign) and _assigned_name(statement) == name:
-            return count + 1
-        if any(isinstance(n.ctx, ast.Store) for n in inside):
-            return count
+        count += mention.reads
+        if mention.sets:
+            break
     return count
+
+
+_REPEATING = (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 
 
 def _only_calls(node: ast.ClassDef) -> str | None:
@@ -586,9 +623,13 @@ def _only_calls(node: ast.ClassDef) -> str | None:
     for statement in init.body:
         match statement:
             case ast.Assign(
-                targets=[ast.Attribute(attr=name)], value=ast.Call(func=ast.Name(id=made))
+                targets=[ast.Attribute(attr=name)],
+                value=ast.Call(func=ast.Name(id=made)) as call,
             ) if name == attr:
-                return made
+                # What is handed on must be the settings themselves: `Inner(nn.ReLU())` does more.
+                parts = [*call.args, *(keyword.value for keyword in call.keywords)]
+                plain = ast.Name | ast.Constant | ast.Starred
+                return made if all(isinstance(part, plain) for part in parts) else None
     return None
 
 

@@ -3,10 +3,12 @@
 A tape holds every intermediate tensor, so it is for small shapes or fake tensors.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import FrameType
 from typing import Any
 
 import torch
@@ -31,6 +33,7 @@ class Call:
     kwargs: dict[str, Any]
     reads: tuple[int, ...]
     writes: tuple[int, ...]  # tensors it returns; of an in-place call, those it wrote to
+    caller: str = ""  # name of the Python function that made the call
 
     @property
     def name(self) -> str:
@@ -107,7 +110,10 @@ class Recorder(TorchDispatchMode):
         replaced(result, lambda t: self._write(t, written))
         if not written:
             written = [self._index[id(t)] for t in ops.mutated(func, args, kwargs)]
-        self.tape.calls.append(Call(func, held_args, held_kwargs, tuple(reads), tuple(written)))
+        caller = _caller(sys._getframe(1))
+        self.tape.calls.append(
+            Call(func, held_args, held_kwargs, tuple(reads), tuple(written), caller)
+        )
         return result
 
     def finish(self, outputs: list[torch.Tensor]) -> Tape:
@@ -134,6 +140,13 @@ class Recorder(TorchDispatchMode):
         index = self._index[id(value)] = len(self.tape.values)
         self.tape.values.append(value)  # holding it keeps its id from being used again
         return index
+
+
+def _caller(frame: FrameType | None) -> str:
+    """Name of the function that made the call, past torch's own wrappers of dispatch."""
+    while frame is not None and frame.f_code.co_name in ("_fn", "inner", "__call__"):
+        frame = frame.f_back
+    return frame.f_code.co_name if frame is not None else ""
 
 
 Change = Callable[[torch.Tensor], torch.Tensor]

@@ -18,7 +18,7 @@ from stages.decontaminate.features import features_of
 from stages.decontaminate.fingerprints import Provenance
 from stages.decontaminate.reading import Program, read_programs
 
-TRACE_LIMITS = Limits(wall_s=40.0, cpu_s=40, memory_mb=12288)
+TRACE_LIMITS = Limits(wall_s=30.0, cpu_s=30, memory_mb=12288)
 _TOOLS = ("torch", "transformers", "sentence-transformers", "numpy")
 _LEVEL = re.compile(r"(?:^|[/_])level_?(\d+)(?:$|[/_])")
 _NUMBER = re.compile(r"^(\d+)_")
@@ -127,6 +127,8 @@ def trace_program(code: str, minimum_sandbox: str = "process") -> Traced:
     """
     from pipeline.tracing.ask import trace
 
+    if "from_pretrained(" in code:
+        return Traced(fault="needs a model hub, and the sandbox has no network")
     answer = trace(code, fake=True, limits=TRACE_LIMITS, minimum=minimum_sandbox)
     if isinstance(answer, dict) and answer.get("fault") == "needs_data":
         answer = trace(code, fake=False, limits=TRACE_LIMITS, minimum=minimum_sandbox)

@@ -31,6 +31,16 @@ def config_defaults(resolver: Resolver, module: Module, annotation: ast.expr | N
     return {}
 
 
+def imported_config(resolver: Resolver, module: Module) -> dict[str, str]:
+    """The defaults of the file's own config class, for parameters without annotation."""
+    for name in sorted(module.bindings):
+        if name.endswith("Config") and name not in ("PretrainedConfig", "PreTrainedConfig"):
+            origin = resolver.find(module, name)
+            if isinstance(origin, Local) and isinstance(origin.statement, ast.ClassDef):
+                return fields_of(resolver, origin.module, origin.statement)
+    return {}
+
+
 def fields_of(resolver: Resolver, module: Module, node: ast.ClassDef, depth: int = 0) -> dict[str, str]:
     """Literal defaults of a class: annotated fields, attributes, parameters of `__init__`."""
     found: dict[str, str] = {}
@@ -50,9 +60,27 @@ def fields_of(resolver: Resolver, module: Module, node: ast.ClassDef, depth: int
                 paired += [(one, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default]
                 for one, default in paired:
                     _literal(found, one.arg, default)
+            case ast.FunctionDef(name="__post_init__"):
+                _derived(found, statement)
             case _:
                 pass
     return found
+
+
+def _derived(found: dict[str, str], function: ast.FunctionDef) -> None:
+    """`self.a = self.b` where a has no value of its own."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value) if (
+                found.get(name) == "None"
+            ):
+                for inner in ast.walk(value):
+                    match inner:
+                        case ast.Attribute(value=ast.Name(id="self"), attr=other) if other != name and other in found:
+                            found[name] = found[other]
+                            break
+            case _:
+                pass
 
 
 def _literal(found: dict[str, str], name: str, value: ast.expr) -> None:
@@ -84,12 +112,17 @@ def _number(value: ast.expr) -> object:
 def smaller(values: dict[str, str]) -> dict[str, str]:
     """The same config at sizes that a CPU runs in milliseconds, ratios kept."""
     result = dict(values)
+    for name in ("use_cache", "output_attentions", "output_hidden_states"):
+        if name in result:
+            result[name] = "False"
     for name, value in values.items():
         if "dropout" in name or "drop" in name or name.endswith("_pdrop"):
             if value.replace(".", "").isdigit():
                 result[name] = "0.0"
         elif value.isdigit() and name in SMALLER and int(value) > SMALLER[name]:
             result[name] = str(SMALLER[name])
+    if result.get("rope_parameters") == "None":
+        result["rope_parameters"] = "{'rope_type': 'default', 'rope_theta': 10000.0}"
     hidden, heads = values.get("hidden_size", ""), values.get("num_attention_heads", "")
     if hidden.isdigit() and heads.isdigit() and int(hidden) > 512 and int(heads) > 0:
         head = int(values["head_dim"]) if values.get("head_dim", "").isdigit() else int(hidden) // int(heads)

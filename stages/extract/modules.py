@@ -4,10 +4,10 @@ import ast
 from dataclasses import dataclass
 
 from stages.extract.names import MODULE_BASES as REPLACED_BASES
-from stages.extract.names import PLAIN_BASES, STAND_INS
+from stages.extract.names import PLAIN_BASES
 from stages.extract.resolve import InPackage, Library, Local, Module, Outside, Resolver
 
-MODULE_BASES = REPLACED_BASES | frozenset(STAND_INS)
+MODULE_BASES = REPLACED_BASES | {"PreTrainedModel"}
 TORCH_PARTS = ("torch.nn", "torch.jit", "torch")
 
 

@@ -48,6 +48,37 @@ STAND_INS = {
 
     def post_init(self):
         pass''',
+    "ModelOutput": '''class ModelOutput(dict):
+    def __post_init__(self):
+        self.update((name, value) for name, value in vars(self).items() if value is not None)
+
+    def __getitem__(self, key):
+        return super().__getitem__(key) if isinstance(key, str) else tuple(self.values())[key]''',
+    "create_causal_mask": '''def create_causal_mask(config=None, inputs_embeds=None, *args, **kwargs):
+    length = inputs_embeds.shape[1]
+    lowest = torch.finfo(inputs_embeds.dtype).min
+    return torch.full((length, length), lowest, device=inputs_embeds.device).triu(1)[None, None]''',
+    "create_sliding_window_causal_mask": '''def create_sliding_window_causal_mask(config=None, inputs_embeds=None, *args, **kwargs):
+    length = inputs_embeds.shape[1]
+    allowed = torch.ones(length, length, dtype=torch.bool, device=inputs_embeds.device).tril()
+    allowed = allowed.triu(1 - (config.sliding_window or length))
+    lowest = torch.finfo(inputs_embeds.dtype).min
+    return torch.zeros_like(allowed, dtype=inputs_embeds.dtype).masked_fill(~allowed, lowest)[None, None]''',
+    "create_bidirectional_mask": '''def create_bidirectional_mask(*args, attention_mask=None, **kwargs):
+    return attention_mask''',
+    "DynamicCache": '''class DynamicCache:
+    def __init__(self, *args, **kwargs):
+        self.is_compileable = False
+
+    def get_seq_length(self, layer_idx=0):
+        return 0
+
+    def update(self, key_states, value_states, layer_idx, *args, **kwargs):
+        return key_states, value_states''',
+    "Cache": '''class Cache:
+    pass''',
+    "EncoderDecoderCache": '''class EncoderDecoderCache:
+    pass''',
     "ACT2FN": '''ACT2FN = {
     "gelu": nn.GELU(),
     "gelu_new": nn.GELU(approximate="tanh"),

@@ -11,7 +11,7 @@ from pipeline.source.package import read_package
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
 from stages.extract.bundle import bundled
 from stages.extract.closure import Closure, NotClosed, close
-from stages.extract.configs import config_defaults, smaller
+from stages.extract.configs import config_defaults, imported_config, smaller
 from stages.extract.hints import input_hints, soft_attributes
 from stages.extract.modules import ancestry, is_abstract, method
 from stages.extract.parsing import Unparsable, parse
@@ -124,6 +124,8 @@ class Prepared:
         configs: dict[str, str] = {}
         for one in constructor.args.args[1:] if constructor else []:
             configs |= config_defaults(resolver, module, one.annotation)
+            if one.annotation is None and one.arg in ("config", "cfg"):
+                configs |= imported_config(resolver, module)
         self.request = {
             "imports": list(definitions.imports),
             "body": definitions.body,

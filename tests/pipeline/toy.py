@@ -29,10 +29,9 @@ from pipeline.stage import (
 from pipeline.store import Store
 from schemas.columns import column, integer, table, text
 
-NUMBERS = table([column("file_id", text, "id"), column("number", integer, "a number")])
-PARTS = table(
-    [column("problem_id", text, "id"), column("number", integer, "n"), column("part", integer, "p")]
-)
+SOURCE = [column("source_name", text, "where it is from"), column("number", integer, "a number")]
+NUMBERS = table([column("file_id", text, "id")], SOURCE)
+PARTS = table([column("problem_id", text, "id")], SOURCE, [column("part", integer, "a digit")])
 SQUARES = table([*PARTS, column("square", integer, "part squared")])
 RANKED = table([*SQUARES, column("rank", integer, "position by square")])
 
@@ -61,7 +60,9 @@ def start(settings: StartSettings, workplace: Workplace) -> pa.Table:
 
 
 def name_all(rows: Sequence[Row], settings: Settings, workplace: Workplace) -> list[list[Outcome]]:
-    return [[Kept({"file_id": f"f{row['number']:05d}", **row})] for row in rows]
+    return [
+        [Kept({"file_id": f"f{row['number']:05d}", "source_name": "toy", **row})] for row in rows
+    ]
 
 
 def split(rows: Sequence[Row], settings: SplitSettings, work: Workplace) -> list[list[Outcome]]:

@@ -1,5 +1,6 @@
 """Tries a guess: builds the model, runs it once, and says how far it came."""
 
+import ast
 import linecache
 import math
 import random
@@ -17,8 +18,8 @@ from . import lexicon
 from .state import Input, State
 
 FILE = "<program>"
-MAX_ELEMENTS = 1 << 26
-"""A wrong guess must not ask for gigabytes: 256 MB of float32."""
+MAX_ELEMENTS = 1 << 23
+"""A guess must stay cheap on a CPU: 32 MB of float32."""
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Outcome:
     shapes: list[tuple[int, ...]] = field(default_factory=list)
     op: str = ""
     learnt: dict[str, str] = field(default_factory=dict)
+    compared: list[tuple[int, int]] = field(default_factory=list)  # numbers that should have been equal
     output: Any = None
     finite: bool = True
 
@@ -83,6 +85,14 @@ class Config:
         known[f"{prefix}.__dict__"] = "True"
         return self.__dict__.get(name, default)
 
+    def __deepcopy__(self, memo: Any) -> "Config":
+        twin = Config(*self.__dict__["_inside"])
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __copy__(self) -> "Config":
+        return self.__deepcopy__({})
+
     def __contains__(self, name: str) -> bool:
         return False
 
@@ -101,6 +111,7 @@ class Program:
         self.module = types.ModuleType("program")
         sys.modules["program"] = self.module
         linecache.cache[FILE] = (len(code), None, code.splitlines(True), FILE)
+        self._conditions: dict[int, list[ast.expr]] | None = None
         self._models: dict[Any, tuple[Any, dict[str, str]]] = {}
         exec(compile(code, FILE, "exec"), self.module.__dict__)
         self.names = dict(self.module.__dict__)
@@ -177,9 +188,11 @@ class Program:
 
     def _failure(self, error: BaseException, stage: int, tape: Tape, learnt: dict[str, str]) -> Outcome:
         lines = []
+        compared: list[tuple[int, int]] = []
         for frame, number in traceback.walk_tb(error.__traceback__):
             if frame.f_code.co_filename == FILE:
                 lines.append((frame.f_code.co_qualname, _statement(self.lines, number)))
+                compared = self._compared(frame, number)
         func, args, kwargs = tape.last
         shapes = [tuple(one.shape) for one in flatten((args, kwargs))]
         message = str(error).strip() or type(error).__name__
@@ -193,7 +206,46 @@ class Program:
             shapes,
             getattr(func, "__name__", ""),
             learnt,
+            compared,
         )
+
+    def _compared(self, frame: types.FrameType, number: int) -> list[tuple[int, int]]:
+        """What `assert a == b` or `if a != b: raise` compared, evaluated once more in its frame."""
+        found: list[tuple[int, int]] = []
+        for test in self._tests().get(number, ()):
+            for node in ast.walk(test):
+                if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+                    both = ast.Tuple([node.left, node.comparators[0]], ast.Load())
+                    code = compile(ast.fix_missing_locations(ast.Expression(both)), FILE, "eval")
+                    try:
+                        one, other = eval(code, frame.f_globals, frame.f_locals)
+                    except Exception:  # noqa: BLE001, S112  whatever an operand raises, there is no hint
+                        continue
+                    found += _pairs(one, other)
+        return found
+
+    def _tests(self) -> dict[int, list[ast.expr]]:
+        """By line: the conditions whose failure raises there."""
+        if self._conditions is None:
+            self._conditions = {}
+            for node in ast.walk(ast.parse(self.code)):
+                if isinstance(node, ast.Assert):
+                    for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                        self._conditions.setdefault(number, []).append(node.test)
+                elif isinstance(node, ast.If):
+                    for inner in node.body:
+                        if isinstance(inner, ast.Raise):
+                            for number in range(inner.lineno, (inner.end_lineno or inner.lineno) + 1):
+                                self._conditions.setdefault(number, []).append(node.test)
+        return self._conditions
+
+
+def _pairs(one: Any, other: Any) -> list[tuple[int, int]]:
+    if isinstance(one, int) and isinstance(other, int) and not isinstance(one, bool):
+        return [(one, other)] if one != other else []
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
+        return [pair for left, right in zip(one, other, strict=True) for pair in _pairs(left, right)]
+    return []
 
 
 def _statement(lines: list[str], number: int) -> str:

@@ -16,6 +16,8 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"(num|n|number_of)_?\w*heads?\w*|n_?heads?|heads?|\w*_heads?|head_num|h_num|nhead", ("8", "4", "2", "1")),
     (r"output_padding|out_padding|outpad", ("0", "1", "(0, 0)")),
     (r"\w*_values?|value|constant\w*|scalar\w*|\w*_scalar|divisor|divide_by|\w*multiplier|negative_slope|slope|leak\w*|\w*factor_value", ("0.5", "2.0", "1")),
+    (r"rope_(parameters|scaling)", ("{'rope_type': 'default', 'rope_theta': 10000.0}", "None")),
+    (r"rope_theta", ("10000.0",)),
     (r"head_dim|dim_head|d_head|head_size|attention_head_dim|d_k|d_v|dim_heads?|head_channels", ("32", "64", "16")),
     (r"\w*(kernel|ksize|filter_size|k_size)\w*|ks|k", ("3", "5", "7", "1", "(3, 3)", "[3, 5, 7]", "[3, 3, 3]")),
     (r"strides|dilations|paddings", ("[1, 2]", "(1, 1)", "[1, 2, 2, 2]", "1", "[1, 2, 4]")),
@@ -117,7 +119,10 @@ def values(name: str, annotation: str = "") -> tuple[tuple[str, ...], bool]:
     """
     plain = name.strip("_")
     known = re.sub(r"[\s\"']|\|None|Optional\[|\]$", "", annotation)
+    numeric = re.search(r"_(size|dim|dims|channels|features|planes|width)$", plain)
     for pattern, found in _RULES:
+        if numeric and not re.match(r"[\[(\d-]", found[0]):
+            continue
         if re.fullmatch(pattern, plain) or re.fullmatch(pattern, plain.lower()):
             return _fitting(found, known), False
     if _SIZES.fullmatch(plain.lower()) or known == "int":

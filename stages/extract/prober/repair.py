@@ -37,7 +37,7 @@ _PAIRS = (
     (rf"inconsistent tensor size.*?\[{_N}\].*?\[{_N}\]", 2, 1),
     (rf"shape mismatch: .*?\[(?:\d+, )*{_N}\].*?\[(?:\d+, )*{_N}\]", 2, 1),
     (rf"{_N} ?(?:!=|vs\.?|and|is not equal to|does not match|doesn't match) ?{_N}", 1, 2),
-    (rf"expected {_N},? (?:but )?(?:got|found) {_N}", 2, 1),
+    (rf"[Ee]xpected {_N},? (?:but )?(?:got|found) {_N}", 2, 1),
 )  # fmt: skip
 
 _RANKS = (
@@ -54,7 +54,9 @@ _RANKS = (
 )
 
 
-def repairs(state: State, failed: Outcome, optionals: dict[str, str]) -> Iterator[State]:
+def repairs(
+    state: State, failed: Outcome, optionals: dict[str, str], constructor: list[str]
+) -> Iterator[State]:
     """Gives better guesses, the likeliest first."""
     if failed.stage == 2:
         yield from _types(state, failed)
@@ -65,10 +67,27 @@ def repairs(state: State, failed: Outcome, optionals: dict[str, str]) -> Iterato
         yield from _reshapes(state, failed)
         yield from _shape_copies(state, failed)
         yield from _alternatives_of_inputs(state, failed, optionals)
+    yield from _optional_arguments(state, failed, constructor)
     yield from _alternatives_of_arguments(state, failed)
 
 
+def _optional_arguments(state: State, failed: Outcome, constructor: list[str]) -> Iterator[State]:
+    """A constructor argument whose default None does not do."""
+    if "None" not in failed.message:
+        return
+    words = set(re.findall(r"\w+", " ".join(line for _, line in failed.lines[-3:])))
+    names = [name for name in constructor if state.arg(name) is None]
+    for name in sorted(names, key=lambda name: name not in words):
+        if name in words or len(names) <= 3:
+            found, _ = lexicon.values(name)
+            for value in found[:3]:
+                if value != "None":
+                    yield state.with_arg(name, value)
+
+
 def _sizes(state: State, failed: Outcome) -> Iterator[State]:
+    for one, other in failed.compared[:4]:
+        yield from _equate(state, one, other)
     for pattern, wrong, wanted in _PAIRS:
         match = re.search(pattern, failed.message)
         if match:

@@ -40,6 +40,7 @@ class _Search:
         self.optionals = {
             one.name: "" for one in self.forward if one.default is not inspect.Parameter.empty
         }
+        self.nullable = [one.name for one in self.constructor if one.default is None]
         self.evidence: dict[str, str] = {}
         self.queue: list[tuple[tuple[int, int], int, State]] = []
         self.order = itertools.count()
@@ -71,7 +72,7 @@ class _Search:
                 if self.best is None or (outcome.stage, outcome.progress) >= (self.best.stage, self.best.progress):
                     self.best = outcome
                 priority = (outcome.stage, outcome.progress)
-                for better in itertools.islice(repairs(state, outcome, self.optionals), 24):
+                for better in itertools.islice(repairs(state, outcome, self.optionals, self.nullable), 24):
                     self._push(better, priority)
         return self._failure(tries)
 

@@ -5,9 +5,14 @@ from stages.validate.gates.source import check_source
 from stages.validate.gates.verdict import Flag, Gate, Reject, Seen, Verdict
 
 GATES: tuple[Gate, ...] = (
-    *behaviour.GATES,
-    *work.GATES,
-    *dependence.GATES,
+    # Nothing else means anything unless it is a function, and one that computes.
+    *behaviour.FUNCTION,
+    *work.WORTH,
+    *behaviour.SIDE_EFFECTS,
+    # From the outside in: a constant output makes every part of the program look dead.
+    *dependence.OUTPUT,
+    *work.PARTS,
+    *dependence.PARTS,
     *tolerance.GATES,
 )
 

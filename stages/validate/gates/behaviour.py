@@ -53,11 +53,11 @@ def honest_torch(seen: Seen) -> Iterator[Verdict]:
         yield Reject("replaces_torch", listed(seen["replaced"]))
 
 
-GATES = (
+FUNCTION = (
     Gate("honest_torch", 1, honest_torch),
     Gate("finite", 1, finite),
     Gate("no_chance", 1, no_chance),
     Gate("no_state", 1, no_state),
     Gate("repeatable", 1, repeatable),
-    Gate("leaves_inputs", 1, leaves_inputs),
 )
+SIDE_EFFECTS = (Gate("leaves_inputs", 1, leaves_inputs),)

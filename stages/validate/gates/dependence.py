@@ -56,11 +56,13 @@ def modules_used(seen: Seen) -> Iterator[Verdict]:
         yield Reject("unused_module", listed(seen["unused_modules"]))
 
 
-GATES = (
+OUTPUT = (
     Gate("inputs_vary", 1, inputs_vary),
     Gate("output_varies", 1, output_varies),
     Gate("inputs_matter", 1, inputs_matter),
     Gate("no_uniform_axis", 1, no_uniform_axis),
+)
+PARTS = (
     Gate("modules_used", 1, modules_used),
     Gate("parameters_matter", 1, parameters_matter),
 )

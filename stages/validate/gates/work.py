@@ -15,6 +15,8 @@ def no_dead_op(seen: Seen) -> Iterator[Verdict]:
     """Each operation's result, changed, moves the output. Lost in rounding is a flag."""
     if seen["dead_ops"]:
         yield Reject("dead_op", listed(seen["dead_ops"]), "ops", len(seen["dead_ops"]), 0)
+    if seen["dead_ops_of_torch"]:
+        yield Flag("dead_op_of_torch")
     for name in sorted(set(seen["absorbed_ops"])):
         yield Flag(f"absorbed_op:{name}")
 
@@ -45,8 +47,8 @@ def modes(seen: Seen) -> Iterator[Verdict]:
         yield Flag("prints")
 
 
-GATES = (
-    Gate("deserves_a_kernel", 1, deserves_a_kernel),
+WORTH = (Gate("deserves_a_kernel", 1, deserves_a_kernel),)
+PARTS = (
     Gate("no_dead_op", 1, no_dead_op),
     Gate("no_redundant_op", 1, no_redundant_op),
     Gate("modes", 1, modes),

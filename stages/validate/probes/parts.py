@@ -4,12 +4,16 @@ from typing import Any
 
 import torch
 
-from pipeline.tracing import ops
+from pipeline.tracing import cost, ops
 from pipeline.tracing.tape import Call, Tape, play
 from stages.validate.probes import differ
 from stages.validate.probes.runs import Subject
 
 MOST = 64  # operations, and parameters, that are looked at; evenly spread above that
+LEAST = 8
+BUDGET = 4e9  # floating-point operations or bytes that may be spent on looking
+CARELESS = ("multi_head_attention_forward",)
+"""Functions of torch that compute what their callers drop: averaged weights, by default."""
 CALM = 1e-6  # a relative movement below this is rounding: the change was absorbed
 
 Seen = dict[str, Any]
@@ -23,7 +27,7 @@ def parameters(subject: Subject, tapes: list[Tape]) -> Seen:
         holding = [(tape, index) for tape in tapes if (index := _leaf(tape, name)) is not None]
         if not holding:
             unread.append(name)
-    for name in _spread([name for name in names if name not in unread]):
+    for name in _spread([name for name in names if name not in unread], tapes[0]):
         effect = 0.0
         for tape in tapes:
             index = _leaf(tape, name)
@@ -61,7 +65,7 @@ def calls(tape: Tape) -> Seen:
     looked = [p for p, call in enumerate(tape.calls) if ops.works(call.func)]
     dead = [p for p in looked if p not in alive]
     absorbed, redundant = [], []
-    for position in _spread([p for p in looked if p in alive]):
+    for position in _spread([p for p in looked if p in alive], tape):
         call = tape.calls[position]
         # An in-place result would be changed after the call, which is what is wanted as well.
         effect = _effect(tape, dict.fromkeys(call.writes, shaken))
@@ -74,7 +78,8 @@ def calls(tape: Tape) -> Seen:
             if differ.apart(left_out, _outputs(tape)) <= CALM:
                 redundant.append(position)
     return {
-        "dead_ops": [tape.calls[p].name for p in sorted(dead)],
+        "dead_ops": [tape.calls[p].name for p in sorted(dead) if not _careless(tape.calls[p])],
+        "dead_ops_of_torch": [tape.calls[p].name for p in sorted(dead) if _careless(tape.calls[p])],
         "absorbed_ops": [tape.calls[p].name for p in absorbed],
         "redundant_ops": [tape.calls[p].name for p in redundant],
         "ops_looked_at": len(looked),
@@ -137,8 +142,14 @@ def _is_identity(value: torch.Tensor) -> bool:
     return value.numel() > 1 and bool(torch.all(value == value.flatten()[0]))
 
 
-def _spread(items: list[Any]) -> list[Any]:
-    """At most MOST of the items, evenly spread, first and last included."""
-    if len(items) <= MOST:
+def _careless(call: Call) -> bool:
+    return call.caller in CARELESS
+
+
+def _spread(items: list[Any], tape: Tape) -> list[Any]:
+    """As many of the items as may be looked at, evenly spread, first and last included."""
+    once = cost.flops(tape)[0] + cost.bytes_unfused(tape)
+    most = max(LEAST, min(MOST, int(BUDGET / max(1, once))))
+    if len(items) <= most:
         return items
-    return [items[round(k * (len(items) - 1) / (MOST - 1))] for k in range(MOST)]
+    return [items[round(k * (len(items) - 1) / (most - 1))] for k in range(most)]

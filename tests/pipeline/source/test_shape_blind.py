@@ -88,6 +88,11 @@ def test_one_computation_has_one_form(case: str) -> None:
     assert shape_blind_form(one) == shape_blind_form(other)
 
 
+WRAPPER = HEAD + (
+    "class Wrapper(nn.Module):\n    def __init__(self, fn):\n        super().__init__()\n"
+    "        self.fn = fn\n    def forward(self, x):\n        return self.fn(x) + x\n"
+)
+
 DIFFERENT = {
     "operation": (model("return x.exp()"), model("return x.log()")),
     "order of operations": (model("return x.exp().sum()"), model("return x.sum().exp()")),
@@ -116,6 +121,14 @@ DIFFERENT = {
     "a value from before and one from after": (
         model("y = x.exp()\nx = x.log()\nreturn y + x * x"),
         model("x = x.log()\ny = x.exp()\nreturn y + x * x"),
+    ),
+    "what a wrapper wraps": (
+        WRAPPER + model("return self.a(x)", "self.a = Wrapper(nn.ReLU())"),
+        WRAPPER + model("return self.a(x)", "self.a = Wrapper(nn.Tanh())"),
+    ),
+    "choice in a config class": (
+        "class Config:\n    act = 'relu'\n" + model("return x").replace("return []", "return [Config()]"),
+        "class Config:\n    act = 'tanh'\n" + model("return x").replace("return []", "return [Config()]"),
     ),
     "choice among the constructor's values": (
         model("return x.sum()").replace("return []", "return ['mean']"),

@@ -50,7 +50,9 @@ def test_a_byte_order_mark_form_feeds_and_crlf_change_nothing() -> None:
     assert tokens("\f" + plain.replace("y", "\fy")) == tokens(plain)
 
 
-@pytest.mark.parametrize("damaged", ["", "   ", "\\", "'never closed", "((((", "\x00\x01", "\ud800 = 1"])
+@pytest.mark.parametrize(
+    "damaged", ["", "   ", "\\", "'never closed", "((((", "\x00\x01", "\ud800 = 1"]
+)
 def test_damaged_text_has_tokens_too(damaged: str) -> None:
     hashed(token_set(damaged))
 

@@ -1,0 +1,225 @@
+"""What becomes of a file's classes."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.source.program import sizes_of
+from tests.stages.extract.helpers import extract, one_kept, reasons
+
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+
+
+def test_a_class_becomes_a_program_in_kernelbench_format(tmp_path: Path) -> None:
+    text = HEAD + '''
+SCALE = 0.5
+UNUSED = 7
+
+def scaled(x):
+    return x * SCALE
+
+class Gate(nn.Module):
+    """Opens or closes."""
+
+    def __init__(self, dim, hidden_dim, *, bias=False):
+        super(Gate, self).__init__()
+        self.up = nn.Linear(dim, hidden_dim, bias=bias)
+
+    def unused(self):
+        return numpy.zeros(3)
+
+    def forward(self, x):
+        return scaled(F.silu(self.up(x)))
+
+if __name__ == "__main__":
+    print(Gate(3, 4))
+'''
+    row = one_kept(extract(text, tmp_path))
+    code = str(row["code"])
+    assert row["class_name"] == "Gate"
+    assert "class Model(nn.Module):" in code and "super(Model, self)" in code
+    assert "SCALE = 0.5" in code and "UNUSED" not in code and "__main__" not in code
+    assert "def unused" not in code, "methods that forward does not reach are left out"
+    assert "Gate" not in code, "all references are renamed"
+    assert sizes_of(code)["DIM"] == 64
+    assert "torch.randn(BATCH, SEQ_LEN, DIM)" in code
+    assert "return [DIM, HIDDEN_DIM]" in code
+    edits = " ".join(row["edits"])  # type: ignore[arg-type]
+    assert "renamed the class Gate to Model" in edits and "keyword-only" in edits and "unused" in edits
+
+
+def test_every_module_class_has_an_outcome(tmp_path: Path) -> None:
+    text = HEAD + '''
+from somewhere import special
+
+class Base(nn.Module):
+    pass
+
+class Abstract(nn.Module):
+    def forward(self, x):
+        raise NotImplementedError
+
+class Good(Base):
+    def forward(self, x):
+        return x.relu()
+
+class Foreign(nn.Module):
+    def forward(self, x):
+        return special(x)
+
+class Missing(nn.Module):
+    def forward(self, x):
+        return nowhere(x)
+
+class Noisy(nn.Module):
+    def forward(self, x):
+        return x + torch.rand_like(x)
+
+class Constant(nn.Module):
+    def forward(self, x):
+        return torch.zeros(3)
+
+class Plain:
+    def forward(self, x):
+        return x
+'''
+    assert reasons(extract(text, tmp_path)) == {
+        "Base": "abstract",
+        "Abstract": "abstract",
+        "Good": "kept",
+        "Foreign": "outside_dependency",
+        "Missing": "unresolved_name",
+        "Noisy": "nondeterministic",
+        "Constant": "constant_output",
+    }
+
+
+@pytest.mark.parametrize("text", ["", "x = 1\n", "class A:\n    pass\n", "import torch\n"])
+def test_a_file_without_module_classes_is_removed_with_that_reason(text: str, tmp_path: Path) -> None:
+    (outcome,) = extract(text, tmp_path)
+    assert outcome.reason == "no_module"  # type: ignore[union-attr]
+
+
+def test_a_file_that_is_not_python_costs_one_row(tmp_path: Path) -> None:
+    (outcome,) = extract("print 'python 2'", tmp_path)
+    assert outcome.reason == "syntax_error"  # type: ignore[union-attr]
+
+
+def test_of_two_classes_with_one_name_the_last_counts_as_in_python(tmp_path: Path) -> None:
+    text = HEAD + (
+        "class A(nn.Module):\n    def forward(self, x):\n        return x + 1\n\n"
+        "class A(nn.Module):\n    def forward(self, x):\n        return x * 3\n"
+    )
+    assert "x * 3" in str(one_kept(extract(text, tmp_path))["code"])
+
+
+def test_definitions_stand_before_what_needs_them_at_once(tmp_path: Path) -> None:
+    text = HEAD + '''
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner(24)
+
+    def forward(self, x):
+        return self.inner(x)
+
+class Base(nn.Module):
+    def helper(self):
+        return Outer
+
+class Inner(Base):
+    def __init__(self, dim):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return x * self.weight
+'''
+    assert set(reasons(extract(text, tmp_path)).values()) == {"abstract", "kept"}
+
+
+def test_logging_and_registries_are_dropped_and_listed(tmp_path: Path) -> None:
+    text = HEAD + '''
+import logging
+from registry import MODELS
+logger = logging.getLogger(__name__)
+
+@MODELS.register_module()
+class Quiet(nn.Module):
+    def forward(self, x):
+        if x.dim() > 9:
+            logger.warning("many")
+        logger.info("here")
+        return x * 2
+'''
+    row = one_kept(extract(text, tmp_path))
+    code = str(row["code"])
+    assert "logger" not in code and "MODELS" not in code and "if x.dim()" not in code
+    assert any("register_module" in edit for edit in row["edits"])  # type: ignore[attr-defined]
+
+
+def test_annotations_need_no_imports(tmp_path: Path) -> None:
+    text = HEAD + (
+        "from jaxtyping import Float\n\n"
+        "class A(nn.Module):\n    def forward(self, x: Float) -> Float:\n        return x.tanh()\n"
+    )
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert code.startswith("from __future__ import annotations") and "jaxtyping" not in code
+
+
+def test_a_config_object_holds_what_is_read_and_no_more(tmp_path: Path) -> None:
+    text = HEAD + '''
+class TinyConfig:
+    def __init__(self, hidden_size=256, num_attention_heads=4, unused=3):
+        self.hidden_size = hidden_size
+
+class Block(nn.Module):
+    def __init__(self, config: TinyConfig):
+        super().__init__()
+        self.heads = config.num_attention_heads
+        self.proj = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden_states):
+        b, n, d = hidden_states.shape
+        return self.proj(hidden_states).view(b, n, self.heads, d // self.heads)
+'''
+    row = one_kept(extract(text, tmp_path))
+    code = str(row["code"])
+    assert "class Config:" in code and "num_attention_heads = 4" in code and "unused" not in code
+    assert "hidden_size = HIDDEN_SIZE" in code and "HIDDEN_SIZE = 256" in code
+    assert {"name": "config.num_attention_heads", "value": "4", "evidence": "config default"} in row["arguments"]  # type: ignore[operator]
+
+
+CASES = {
+    "tokens": ("self.e = nn.Embedding(vocab_size, dim)", "ids", "self.e(ids)", "vocab_size, dim"),
+    "picture": ("self.c = nn.Conv2d(in_channels, 8, 3)", "x", "self.c(x)", "in_channels"),
+    "skip": ("self.c = nn.Conv2d(in_ch, out_ch, 3, padding=1)", "x", "self.c(x) + x", "in_ch, out_ch"),
+    "recurrent": ("self.r = nn.GRU(input_size, hidden_size)", "x", "self.r(x)[0]", "input_size, hidden_size"),
+    "two": ("self.a = nn.Linear(dim, 5)", "x, y", "self.a(x) + self.a(y)", "dim"),
+    "pair": ("self.a = nn.Bilinear(dim1, dim2, 7)", "x, y", "self.a(x, y)", "dim1, dim2"),
+    "loss": ("pass", "pred, target", "F.cross_entropy(pred, target)", ""),
+    "flat": ("self.a = nn.Linear(8 * 14 * 14, 10); self.c = nn.Conv2d(1, 8, 2, 2)", "x", "self.a(self.c(x).flatten(1))", ""),
+    "heads": ("self.a = nn.MultiheadAttention(dim, num_heads)", "q, k, v", "self.a(q, k, v)[0]", "dim, num_heads"),
+    "list": ("pass", "xs", "torch.cat([x.sigmoid() for x in xs], 1)", ""),
+    "assertion": ("self.n = num_features", "x", "x.mean(0) if x.shape[1] == self.n else [][0]", "num_features"),
+    "activation": ("self.a = act_layer()", "x", "self.a(x)", "act_layer"),
+    "norm": ("self.a = norm_layer(channels)", "x", "self.a(x)", "norm_layer, channels"),
+    "mask": ("pass", "x, mask", "x.masked_fill(mask, 0.0)", ""),
+}
+
+
+def test_arguments_and_inputs_are_inferred_for_many_kinds_of_classes(tmp_path: Path) -> None:
+    text = HEAD + "".join(
+        f"\n\nclass {name.title()}(nn.Module):\n    def __init__(self{', ' + params if params else ''}):\n"
+        f"        super().__init__()\n        {init}\n\n    def forward(self, {inputs}):\n        return {result}\n"
+        for name, (init, inputs, result, params) in CASES.items()
+    )
+    found = reasons(extract(text, tmp_path))
+    assert set(found) == {name.title() for name in CASES}
+    missed = {name for name, reason in found.items() if reason != "kept"}
+    assert not missed
+
+
+def test_outcomes_do_not_depend_on_the_batch(tmp_path: Path) -> None:
+    text = HEAD + "class A(nn.Module):\n    def forward(self, x):\n        return x.exp()\n"
+    assert extract(text, tmp_path) == extract(text, tmp_path / "other")
