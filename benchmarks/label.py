@@ -86,9 +86,7 @@ def agreement(problems: Sequence[Problem]) -> str:
 
 
 def shares(problems: Sequence[Problem]) -> tuple[float, float]:
-    distances = [
-        abs(LEVELS.index(judged(p)) - LEVELS.index(p["level"])) for p in problems
-    ]
+    distances = [abs(LEVELS.index(judged(p)) - LEVELS.index(p["level"])) for p in problems]
     return (
         sum(d == 0 for d in distances) / len(distances),
         sum(d <= 1 for d in distances) / len(distances),

@@ -63,16 +63,30 @@ class Tape:
         return not any(call.in_place for call in self.calls)
 
     def reached(self) -> set[int]:
-        """The calls on which an output depends, through reads and shared memory."""
+        """The calls on which an output or a decision of Python depends, also by shared memory."""
         wanted = {self._memory(index) for index in self.outputs} | set(self.outputs)
         alive: set[int] = set()
         for position in reversed(range(len(self.calls))):
             call = self.calls[position]
             touched = set(call.writes) | {self._memory(index) for index in call.writes}
-            if touched & wanted:
+            if touched & wanted or call.name in ops.READS_TO_PYTHON:
                 alive.add(position)
                 wanted |= set(call.reads) | {self._memory(index) for index in call.reads}
         return alive
+
+    def steering(self) -> set[int]:
+        """The calls whose result is read by Python, e.g. to decide what to do next.
+
+        What they steer is frozen in the tape, so changing them shows nothing.
+        """
+        wanted: set[int] = set()
+        found: set[int] = set()
+        for position in reversed(range(len(self.calls))):
+            call = self.calls[position]
+            if call.name in ops.READS_TO_PYTHON or set(call.writes) & wanted:
+                found.add(position)
+                wanted |= set(call.reads)
+        return found
 
     def _memory(self, index: int) -> tuple[str, int]:
         # Tensors over one storage depend on each other as soon as something is written in place.

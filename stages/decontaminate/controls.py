@@ -23,7 +23,7 @@ class Model(nn.Module):
     def forward(self, x):
         gate = self.act(self.gate(x))
         value = F.leaky_relu(self.value(x), self.slope)
-        return gate * value + (1 - gate) * x
+        return gate * value + (1.0 - gate) * x
 
 
 def get_inputs():

@@ -93,6 +93,21 @@ def check_provenance(made: Provenance, path: Path, embedder: str) -> None:
         )
 
 
+def check_graph_rules(made: Provenance, path: Path) -> None:
+    """Nothing, if the graphs were traced by the rules in force. Imports torch: not for planning.
+
+    Raises:
+        StaleFingerprint: they were not.
+    """
+    from pipeline.tracing.graph import RULES
+
+    if made.traced and made.graph != RULES:
+        raise StaleFingerprint(
+            f"{path}: made with graph rules {made.graph}, this version has {RULES}; "
+            f"{_remake(path.stem)}"
+        )
+
+
 def identity(settings: DecontaminateSettings, data: Path) -> dict[str, str]:
     """What else decides the stage's result: the digests of the fingerprint files.
 

@@ -10,7 +10,12 @@ from pipeline.stage import Failed, Kept, Outcome, Row, Workplace
 from stages.decontaminate.control import check_known_answers, check_planted, check_recall
 from stages.decontaminate.embedders import Embedder, EmbeddingFailed, open_embedder
 from stages.decontaminate.features import features_of, fingerprinted
-from stages.decontaminate.fingerprints import check_provenance, fingerprint_path, read_provenance
+from stages.decontaminate.fingerprints import (
+    check_graph_rules,
+    check_provenance,
+    fingerprint_path,
+    read_provenance,
+)
 from stages.decontaminate.index import BenchmarkIndex
 from stages.decontaminate.settings import DecontaminateSettings
 from stages.decontaminate.verdict import verdict
@@ -70,6 +75,7 @@ def _open_index(
     for path, _ in stamps:
         made = read_provenance(path)
         check_provenance(made, path, embedder.identity)
+        check_graph_rules(made, path)
         check_known_answers(made, path, open_embedder(settings))
         problems |= fingerprinted(pq.read_table(path), embedder.identity)
     check_recall(problems, settings)

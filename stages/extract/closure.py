@@ -170,7 +170,7 @@ class _Collector:
         return " for ".join(titles)
 
     def _target(self, module: Module, use: Use, reader: Piece) -> Target | None:
-        if use.name in STAND_INS:
+        if use.name in STAND_INS and use.name != "Apply":
             return Target("stand_in", use.name)
         origin = self.resolver.find(module, use.name)
         consumed = 0

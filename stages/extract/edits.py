@@ -7,6 +7,7 @@ dropped decorator's import is not needed either.
 import ast
 from dataclasses import dataclass, field
 
+from stages.extract import einops
 from stages.extract.names import (
     AVAILABILITY,
     BARE_CALLS,
@@ -33,6 +34,7 @@ class Edit:
     text: str
     words: str = ""
     needs: tuple[str, ...] = ()  # import lines that the new text needs
+    stand_in: str = ""  # a definition of ours that the new text needs
 
 
 @dataclass
@@ -64,9 +66,11 @@ def span(node: ast.expr | ast.stmt) -> tuple[Position, Position]:
     return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
-def replaced(node: ast.expr | ast.stmt, text: str, words: str = "", needs: tuple[str, ...] = ()) -> Edit:
+def replaced(
+    node: ast.expr | ast.stmt, text: str, words: str = "", needs: tuple[str, ...] = (), stand_in: str = ""
+) -> Edit:
     start, end = span(node)
-    return Edit(start, end, text, words, needs)
+    return Edit(start, end, text, words, needs, stand_in)
 
 
 def edit_class(resolver: Resolver, module: Module, node: ast.ClassDef) -> Edits:
@@ -106,6 +110,8 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
                 inner_start, inner_end = span(default)
                 edits.add(Edit(start, inner_start, "", "the eager attention of the file is used"))
                 edits.add(Edit(inner_end, end, ""))
+            case ast.Call(func=ast.Name() | ast.Attribute()) if _is_einops(resolver, module, child):
+                _einops(child, edits)
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in MATH:
                 origin = resolver.find(module, name)
                 if isinstance(origin, Outside) and origin.what == "numpy":
@@ -115,6 +121,39 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
             case _:
                 pass
     return edits
+
+
+def _is_einops(resolver: Resolver, module: Module, call: ast.Call) -> bool:
+    parts = ast.unparse(call.func).split(".")
+    if parts[-1] not in einops.FUNCTIONS and parts[-1] not in einops.LAYERS:
+        return False
+    origin = resolver.find(module, parts[0])
+    return isinstance(origin, Outside) and origin.what.split(".")[0] == "einops"
+
+
+def _einops(call: ast.Call, edits: Edits) -> None:
+    """Writes an einops call as tensor methods where that can be done."""
+    name = ast.unparse(call.func).split(".")[-1]
+    is_layer = name in einops.LAYERS
+    plain = call.args[:] if is_layer else call.args[1:]
+    sizes = {one.arg: ast.unparse(one.value) for one in call.keywords if one.arg}
+    texts = [one.value for one in plain if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    if not texts or (not is_layer and not call.args) or any(one.arg is None for one in call.keywords):
+        return
+    reduction = texts[1] if len(texts) > 1 else sizes.pop("reduction", "").strip("'")
+    try:
+        methods = einops.methods_for(einops.LAYERS.get(name, name), texts[0], sizes, reduction)
+    except einops.Unwritable:
+        return
+    words = f"{name}({texts[0]!r}) is written as tensor methods"
+    if is_layer:
+        edits.add(replaced(call, f"Apply(lambda x: x{methods})", words, stand_in="Apply"))
+        return
+    start, end = span(call)
+    inner_start, inner_end = span(call.args[0])
+    atom = isinstance(call.args[0], ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    edits.add(Edit(start, inner_start, "" if atom else "(", words))
+    edits.add(Edit(inner_end, end, ("" if atom else ")") + methods))
 
 
 def _decorators(

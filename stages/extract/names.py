@@ -41,6 +41,13 @@ AVAILABILITY = re.compile(r"(is|has)_\w+_available|_?is_tracing|is_torchdynamo_c
 """Questions about the machine or the mode: False, except for torch itself."""
 
 STAND_INS = {
+    "Apply": '''class Apply(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)''',
     "PreTrainedModel": '''class PreTrainedModel(nn.Module):
     def __init__(self, config):
         super().__init__()

@@ -56,6 +56,8 @@ def render(closure: Closure) -> Definitions:
             if edit.words:
                 words += edit.words.split("; ")
             needs += edit.needs
+            if edit.stand_in:
+                stand_ins[edit.stand_in] = STAND_INS[edit.stand_in]
         words += [edit.words for edit in edits.items if edit.words and edit not in piece.edits.items]
         texts.append(_text(piece, edits))
     for name, text in sorted(stand_ins.items()):

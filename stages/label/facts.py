@@ -11,12 +11,14 @@ KINDS = {
     name: frozenset(ops.split())
     for name, ops in tomllib.loads(Path(__file__).with_name("ops.toml").read_text()).items()
 }
+_TOTALS = ("sum.default", "mean.default", "_loss.default")
+_CHOICES = ("minimum", "maximum", "logsumexp", "amin", "amax", "logaddexp")
 _SAME = {"max_pool2d_with_indices": "max_pool2d", "max_pool3d_with_indices": "max_pool3d"}
 
 
 @dataclass(frozen=True)
 class Facts:
-    """How many operations of each kind one forward has, and how much there is to win by fusing.
+    """How many operations of each kind one forward has, and how much data its products reuse.
 
     The kinds are those of ops.toml.
     """
@@ -24,45 +26,48 @@ class Facts:
     pointwise: int  # batch norm in eval mode is a scale and a shift
     layout: int
     dense: int
+    batched: int
+    packed: int
     convolutions: int
     attention: int  # fused
     reductions: int
+    totals: int  # of the reductions, those to a single number
+    softmaxes: int
     norms: int
     windows: int
+    patches: int
     gathers: int
+    scatters: int
     scans: int
     sorts: int
     dynamic: int
     solvers: int
     transforms: int  # Fourier
     cells: int
-    fusion: float  # bytes moved op by op over bytes that must be moved: 1 is nothing to win
-    intensity: float  # flops per byte that must be moved
+    choices: int  # minima, maxima and log-sums, element by element or along an axis
+    intensity: float  # floating-point operations per byte that must be moved
 
     @property
     def products(self) -> int:
-        return self.dense + self.convolutions
+        return self.dense + self.batched + self.convolutions
 
     @property
-    def work(self) -> int:
-        """Operations that a kernel would be written for."""
-        return (
-            self.pointwise + self.layout + self.products + self.attention + self.reductions
-            + self.norms + self.windows + self.gathers + self.scans + self.sorts + self.dynamic
-            + self.solvers + self.transforms + self.cells
-        )  # fmt: skip
+    def row_steps(self) -> int:
+        """Steps that need more than one element: reductions, softmaxes, norms."""
+        return self.reductions + self.softmaxes + self.norms
 
 
 def facts_of(row: Mapping[str, Any]) -> Facts:
     """The facts of a row of the problem table."""
     kinds: Counter[str] = Counter()
-    for op, count in op_counts(row).items():
+    counts = op_counts(row)
+    for op, count in counts.items():
         kinds[kind_of(op)] += count
-    fused = max(1, int(row.get("bytes_fused") or 1))
     return Facts(
         **{name: kinds[name] for name in _COUNTED},
-        fusion=max(1.0, float(row.get("bytes_unfused") or 0) / fused),
-        intensity=float(row.get("flops") or 0) / fused,
+        totals=sum(int(i["count"]) for i in row["ops"] if i["op"].endswith(_TOTALS)),
+        choices=sum(counts.get(op, 0) for op in _CHOICES),
+        intensity=float(row["flops"]) / max(1, int(row["bytes_fused"])),
     )
 
 
@@ -84,7 +89,10 @@ def op_counts(row: Mapping[str, Any]) -> dict[str, int]:
 
 
 def base_name(op: str) -> str:
+    """A custom operation has a name of its author's choice, which nobody needs to see."""
     parts = op.replace("::", ".").removeprefix("torch.ops.").split(".")
+    if len(parts) > 1 and parts[0] not in ("aten", "prims"):
+        return "custom"
     name = parts[1] if len(parts) > 1 else parts[0]
     if name.endswith("_") and not name.endswith("__"):
         name = name[:-1]

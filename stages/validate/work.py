@@ -96,7 +96,9 @@ def _fault(fault: Fault, limits: Limits) -> Outcome:
     if fault.reason in bounds:
         bound = float(bounds[fault.reason])
         metric = LIMIT_UNITS[fault.reason]
-        return Removed(fault.reason, _last_line(fault.detail), metric=metric, value=bound, threshold=bound)
+        return Removed(
+            fault.reason, _last_line(fault.detail), metric=metric, value=bound, threshold=bound
+        )
     return Failed(fault.reason, fault.detail[-500:])
 
 

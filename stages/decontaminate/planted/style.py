@@ -151,10 +151,26 @@ class _AsModule(ast.NodeTransformer):
 
 
 class _Operators(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.tensors: set[str] = set()
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if node.name == "forward":
+            self.tensors = {argument.arg for argument in node.args.args[1:]}
+        self.generic_visit(node)
+        self.tensors = set()
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        if _is_tensor(node.value, self.tensors):
+            self.tensors |= {name.id for name in node.targets if isinstance(name, ast.Name)}
+        return node
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         name = _FUNCTIONS.get(type(node.op))
-        if name and _is_tensor(node.left):
+        if name and _is_tensor(node.left, self.tensors):
             call = ast.parse(f"torch.{name}()", mode="eval").body
             assert isinstance(call, ast.Call)
             call.args = [node.left, node.right]
@@ -224,15 +240,15 @@ def _torch_function(node: ast.expr) -> str:
     return text.rsplit(".", 1)[-1] if text.startswith("torch.nn.functional.") else ""
 
 
-def _is_tensor(node: ast.expr) -> bool:
-    """Surely a tensor: what a layer or a torch function gave."""
+def _is_tensor(node: ast.expr, names: set[str]) -> bool:
+    """Surely a tensor: an input of forward, or what a layer or a torch function gave."""
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch" | "F" | "self"))):
-            return "size" not in ast.unparse(node.func) and "shape" not in ast.unparse(node.func)
-        case ast.Name(id="x" | "A" | "B" | "out" | "output"):
-            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch" | "F" | "self"), attr=name)):
+            return name not in ("size", "numel")
+        case ast.Name(id=name):
+            return name in names
         case ast.BinOp(left=left):
-            return _is_tensor(left)
+            return _is_tensor(left, names)
     return False
 
 

@@ -18,6 +18,10 @@ from . import lexicon
 from .state import Input, State
 
 FILE = "<program>"
+MAX_MULTIPLICATIONS = 4_000_000_000
+"""Of one forward: a third of a second on one core."""
+MAX_PARAMETERS = 100_000_000
+"""400 MB of float32, initialised in half a second."""
 MAX_ELEMENTS = 1 << 23
 """A guess must stay cheap on a CPU: 32 MB of float32."""
 
@@ -36,22 +40,52 @@ class Outcome:
     op: str = ""
     learnt: dict[str, str] = field(default_factory=dict)
     compared: list[tuple[int, int]] = field(default_factory=list)  # numbers that should have been equal
+    cost: int = 0
     output: Any = None
     finite: bool = True
 
 
+class TooCostly(Exception):
+    """A guess that no base shape needs: judged by counting, so that no clock decides."""
+
+
 class Tape(TorchFunctionMode):
-    """Counts calls into torch and remembers the last one."""
+    """Counts calls into torch, adds up what they cost, and remembers the last one."""
 
     def __init__(self) -> None:
         super().__init__()
         self.count = 0
+        self.cost = 0
+        self.elements = 0
         self.last: tuple[Any, Any, Any] = (None, (), {})
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         self.count += 1
         self.last = (func, args, kwargs)
-        return func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        if len(args) > 1 and isinstance(args[0], torch.Tensor) and isinstance(args[1], torch.Tensor):
+            self.cost += _multiplications(name, args[0], args[1])
+            if self.cost > MAX_MULTIPLICATIONS:
+                raise TooCostly("too costly a guess")
+        result = func(*args, **(kwargs or {}))
+        if name in _CREATE and isinstance(result, torch.Tensor):
+            self.elements += result.numel()
+            if self.elements > MAX_PARAMETERS:
+                raise TooCostly("too many parameters for a guess")
+        return result
+
+
+_CREATE = frozenset({"empty", "zeros", "ones", "randn", "rand", "full"})
+
+
+def _multiplications(name: str, one: torch.Tensor, other: torch.Tensor) -> int:
+    if name.startswith("conv") and one.dim() > 1:
+        return one.numel() // max(one.shape[1], 1) * other.numel()
+    if name == "linear":
+        return one.numel() * other.shape[0]
+    if name in ("matmul", "bmm", "mm", "__matmul__", "baddbmm"):
+        return one.numel() * (other.shape[-1] if other.dim() else 1)
+    return one.numel() // 8
 
 
 class Config:
@@ -154,7 +188,7 @@ class Program:
             if state.inputs is None:
                 return Outcome(True, 1, learnt=learnt, output=model)
             stage = 2
-            tape.count = 0
+            tape.count = tape.cost = 0
             inputs = {one.name: tensor(one) for one in state.inputs}
             with torch.no_grad(), tape:
                 output = call(model, inputs)
@@ -163,7 +197,7 @@ class Program:
         except BaseException as error:  # noqa: BLE001  crawled code may raise anything, SystemExit too
             return self._failure(error, stage, tape, learnt)
         tensors = flatten(output)
-        outcome = Outcome(bool(tensors), 2, tape.count, learnt=learnt, output=output)
+        outcome = Outcome(bool(tensors), 2, tape.count, learnt=learnt, output=output, cost=tape.cost)
         if not tensors:
             outcome.kind, outcome.message = "NoTensor", f"forward gives {type(output).__name__}"
         outcome.finite = all(
@@ -207,6 +241,7 @@ class Program:
             getattr(func, "__name__", ""),
             learnt,
             compared,
+            tape.cost + 4 * tape.elements,
         )
 
     def _compared(self, frame: types.FrameType, number: int) -> list[tuple[int, int]]:

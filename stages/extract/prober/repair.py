@@ -28,6 +28,8 @@ _PAIRS = (
     (rf"Expected input batch_size \({_N}\) to match target batch_size \({_N}\)", 2, 1),
     (rf"expecting embedding dimension of {_N}, but got {_N}", 2, 1),
     (rf"number of features.*? equal.*?feature number must be equal to the input.*? {_N}.*?{_N}", 2, 1),
+    (rf"got {_N},? but expected {_N}", 1, 2),
+    (rf"got:? {_N} and {_N}", 2, 1),
     (rf"Expected input_dim {_N},? got {_N}", 2, 1),
     (rf"Expected size for first two dimensions of batch2 tensor to be: \[\d+, {_N}\] but got: \[\d+, {_N}\]", 2, 1),
     (rf"Expected size for first two dimensions of batch2 tensor to be: \[{_N}, \d+\] but got: \[{_N}, \d+\]", 2, 1),
@@ -86,6 +88,9 @@ def _optional_arguments(state: State, failed: Outcome, constructor: list[str]) -
 
 
 def _sizes(state: State, failed: Outcome) -> Iterator[State]:
+    if failed.kind == "TooCostly" or "too large a guess" in failed.message:
+        yield from _scaled(state, (0.5, 0.25))
+        return
     for one, other in failed.compared[:4]:
         yield from _equate(state, one, other)
     for pattern, wrong, wanted in _PAIRS:
@@ -133,15 +138,18 @@ def _equate(state: State, wrong: int, wanted: int) -> Iterator[State]:
     """Makes the variable that is `wrong` equal to what is wanted, or the other way round."""
     if wrong == wanted:
         return
-    variables = state.variables()
-    for source, target in ((wrong, wanted), (wanted, wrong)):
-        for path, size in variables:
-            if size == source:
-                changed = state.with_variable(path, target)
-                for other, value in variables:
-                    if value == target and other != path:
-                        changed = changed.linked(path, other)
-                yield changed
+    variables = [(path, size) for path, size in state.variables() if _is_size(path, size)]
+    axes = [one for one in variables if one[0][0] != "arg"]
+    arguments = [one for one in variables if one[0][0] == "arg"]
+    for group in (axes, arguments):
+        for source, target in ((wrong, wanted), (wanted, wrong)):
+            for path, size in group:
+                if size == source:
+                    changed = state.with_variable(path, target)
+                    for other, value in variables:
+                        if value == target and other != path:
+                            changed = changed.linked(path, other)
+                    yield changed
     for source, target in ((wrong, wanted), (wanted, wrong)):
         for path, size in variables:
             if size < 2 or source < 1 or target < 1:
@@ -158,6 +166,13 @@ def _equate(state: State, wrong: int, wanted: int) -> Iterator[State]:
                 if path < other and size + value == source and target > value:
                     yield state.with_variable(path, target - value)
     yield from _spatial(state, wrong, wanted)
+
+
+def _is_size(path: Path, size: int) -> bool:
+    """Whether a variable may take any value: kernel sizes and head counts may not."""
+    if path[0] != "arg":
+        return True
+    return size >= 16 or lexicon.values(path[1].split(".")[-1])[1]
 
 
 def _spatial(state: State, wrong: int, wanted: int) -> Iterator[State]:

@@ -30,6 +30,10 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
     return _Search(program, request).run()
 
 
+MAX_SPENT = 60_000_000_000
+"""Multiplications for one class, over all tries: some seconds."""
+
+
 class _Search:
     def __init__(self, program: Program, request: dict[str, Any]) -> None:
         self.program = program
@@ -50,12 +54,15 @@ class _Search:
 
     def run(self) -> dict[str, Any]:
         self._push(self._first_arguments(), (0, 0))
-        tries = built = 0
+        tries = built = spent = 0
         for tries in range(1, self.request["tries"] + 1):
             if not self.queue:
                 break
             _, _, state = heapq.heappop(self.queue)
             outcome = self.program.attempt(state)
+            spent += outcome.cost
+            if spent > MAX_SPENT:
+                break
             state = self._learnt(state, outcome)
             if outcome.ok and state.inputs is None:
                 built += 1

@@ -1,6 +1,8 @@
 """Runs the stage on texts, as the engine does."""
 
+import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,9 +25,15 @@ def extract(text: str, folder: Path, package: Mapping[str, str] | None = None, p
         write_table(pa.Table.from_pylist(rows, schema=PACKAGE), package_path(sha256, folder / "shared"))
     row = dict.fromkeys(STAGE.reads, "") | {"path": path, "text": text}
     row["package_sha256"] = sha256 if package is not None else ""
-    place = Workplace(cache=folder / "cache", shared=folder / "shared", data=folder)
+    place = Workplace(cache=_cache(), shared=folder / "shared", data=folder)
     (outcomes,) = STAGE.work([row], STAGE.settings(), place)
     return outcomes
+
+
+@cache
+def _cache() -> Path:
+    """One for all tests: each other folder would start a fork server of its own."""
+    return Path(tempfile.mkdtemp(prefix="kernelset-extract-"))
 
 
 def one_kept(outcomes: list[Outcome]) -> dict[str, object]:

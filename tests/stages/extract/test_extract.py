@@ -201,7 +201,7 @@ CASES = {
     "flat": ("self.a = nn.Linear(8 * 14 * 14, 10); self.c = nn.Conv2d(1, 8, 2, 2)", "x", "self.a(self.c(x).flatten(1))", ""),
     "heads": ("self.a = nn.MultiheadAttention(dim, num_heads)", "q, k, v", "self.a(q, k, v)[0]", "dim, num_heads"),
     "list": ("pass", "xs", "torch.cat([x.sigmoid() for x in xs], 1)", ""),
-    "assertion": ("self.n = num_features", "x", "x.mean(0) if x.shape[1] == self.n else [][0]", "num_features"),
+    "assertion": ("self.n = num_features", "x", "check(x, self.n).mean(0)", "num_features"),
     "activation": ("self.a = act_layer()", "x", "self.a(x)", "act_layer"),
     "norm": ("self.a = norm_layer(channels)", "x", "self.a(x)", "norm_layer, channels"),
     "mask": ("pass", "x, mask", "x.masked_fill(mask, 0.0)", ""),
@@ -209,7 +209,7 @@ CASES = {
 
 
 def test_arguments_and_inputs_are_inferred_for_many_kinds_of_classes(tmp_path: Path) -> None:
-    text = HEAD + "".join(
+    text = HEAD + "def check(x, n):\n    assert x.shape[1] == n\n    return x\n" + "".join(
         f"\n\nclass {name.title()}(nn.Module):\n    def __init__(self{', ' + params if params else ''}):\n"
         f"        super().__init__()\n        {init}\n\n    def forward(self, {inputs}):\n        return {result}\n"
         for name, (init, inputs, result, params) in CASES.items()
