@@ -41,10 +41,14 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("kind", choices=["paritybench", "wheel"])
     parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--files", type=int, default=200, help="so many, by the sha256 of their names")
+    parser.add_argument(
+        "--files", type=int, default=200, help="so many, by the sha256 of their names"
+    )
     parser.add_argument("--workers", type=int, default=2)
     return parser.parse_args()
 
@@ -72,12 +76,17 @@ def _without_answers(text: str) -> str:
 def _rows(texts: Mapping[str, str], package_sha256: str, files: int) -> list[Row]:
     chosen = sorted(texts, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:files]
     empty = dict.fromkeys(STAGE.reads, "")
-    return [empty | {"path": name, "text": texts[name], "package_sha256": package_sha256} for name in chosen]
+    return [
+        empty | {"path": name, "text": texts[name], "package_sha256": package_sha256}
+        for name in chosen
+    ]
 
 
 def _outcomes(rows: list[Row], folder: Path, workers: int) -> Verdicts:
     with ProcessPoolExecutor(workers) as pool:
-        return [one for verdicts in pool.map(_of_file, rows, [folder] * len(rows)) for one in verdicts]
+        return [
+            one for verdicts in pool.map(_of_file, rows, [folder] * len(rows)) for one in verdicts
+        ]
 
 
 def _of_file(row: Row, folder: Path) -> Verdicts:
@@ -88,16 +97,28 @@ def _of_file(row: Row, folder: Path) -> Verdicts:
         if isinstance(one, Kept):
             found.append((str(one.columns["class_name"]), "kept", ""))
         elif one.reason != "no_module":
-            found.append((one.name, one.reason if isinstance(one, Removed) else f"failed: {one.reason}", one.detail))
+            found.append(
+                (
+                    one.name,
+                    one.reason if isinstance(one, Removed) else f"failed: {one.reason}",
+                    one.detail,
+                )
+            )
     return found
 
 
 def _report(name: str, verdicts: Verdicts, seconds: float) -> None:
     counts = Counter(reason for _, reason, _ in verdicts)
     total = max(1, len(verdicts))
-    lines = [f"{name}: {len(verdicts)} classes, {seconds:.0f} s, {len(verdicts) / seconds:.1f} classes/s"]
-    lines += [f"  {count:6d}  {count / total:6.1%}  {reason}" for reason, count in counts.most_common()]
-    details = Counter(f"{reason}: {_general(detail)}" for _, reason, detail in verdicts if reason != "kept")
+    lines = [
+        f"{name}: {len(verdicts)} classes, {seconds:.0f} s, {len(verdicts) / seconds:.1f} classes/s"
+    ]
+    lines += [
+        f"  {count:6d}  {count / total:6.1%}  {reason}" for reason, count in counts.most_common()
+    ]
+    details = Counter(
+        f"{reason}: {_general(detail)}" for _, reason, detail in verdicts if reason != "kept"
+    )
     lines += ["  most frequent details:"]
     lines += [f"  {count:6d}  {detail}" for detail, count in details.most_common(25)]
     sys.stdout.write("\n".join(lines) + "\n")

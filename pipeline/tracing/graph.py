@@ -18,7 +18,7 @@ Seen as equal
 
 Kept apart
 - the operation, its number of arguments and which arguments are tensors;
-- an exponent, and which of clamp's bounds are given;
+- an exponent, which of clamp's bounds are given, and arguments that are words (gelu's "tanh");
 - reduction over everything and over some axes (not over which);
 - convolution: dimensions, transposed or not, dense, grouped or depthwise (not kernel or stride);
 - parts of a tensor (slice, select, chunk): head, tail, or middle;
@@ -346,6 +346,8 @@ class _Builder:
         return Value(_digest("part", position, held.key), held.scaled)
 
     def _other(self, name: str, call: Call, tensors: list[Value]) -> Value:
+        words = [arg for arg in (*call.args, *call.kwargs.values()) if isinstance(arg, str)]
+        name = ":".join([name, *words])  # e.g. gelu's approximation
         seen = [_seen(value) for value in tensors]
         if name in SYMMETRIC:
             seen.sort()

@@ -17,6 +17,7 @@ from stages.decontaminate.settings import TIERS, Tier
 from stages.decontaminate.verdict import hits_of
 
 NEGATIVE = "negative"
+THRESHOLDS = tuple(step / 100 for step in range(10, 81, 5))
 UNREADABLE = (SyntaxError, ValueError, RecursionError)
 Trace = Callable[[str], Traced]
 
@@ -63,6 +64,12 @@ class Calibration:
             }
             for threshold in thresholds
         ]
+
+    def l2_for_false_removals(self, share: float) -> float:
+        """The largest L2, in steps of 0.01, at which the embedding tier removes at most `share`."""
+        others = [t.nearest.l2 for t in self.trials if t.kind == NEGATIVE]
+        steps = (step / 100 for step in range(200, -1, -1))
+        return next(s for s in steps if s == 0 or _share(v < s for v in others) <= share)
 
     def _row(
         self, name: str, chosen: Callable[[Trial], bool], jaccard: float, l2: float

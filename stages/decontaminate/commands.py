@@ -1,45 +1,57 @@
 """The commands of this stage: `kernelset fingerprint`, `calibrate` and `audit`."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-Data = Annotated[Path, typer.Option(help="the project's data folder")]
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from stages.decontaminate.settings import DecontaminateSettings
+
+Data = Annotated[Path, typer.Option(help="The project's data folder.")]
 EmbedderName = Annotated[
     str, typer.Option(help="minilm | jina-v3 | st:<folder or hub id> | openai:<model>")
 ]
-Revision = Annotated[str, typer.Option(help="commit of the hub model")]
+Revision = Annotated[str, typer.Option(help="Commit of the hub model.")]
+BaseUrl = Annotated[str, typer.Option(help="Endpoint of an openai: embedder.")]
+Column = Annotated[str, typer.Option(help="Column that holds the program.")]
 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands to the application."""
     app.command("fingerprint")(fingerprint)
+    app.command("calibrate")(calibrate)
+    app.command("audit")(audit)
 
 
 def fingerprint(
     checkout: Annotated[
-        str, typer.Argument(help="KernelBench checkout, hub dataset, Parquet/JSONL, folder of .py")
+        str, typer.Argument(help="KernelBench checkout, hub dataset, Parquet/JSONL, folder of .py.")
     ],
-    name: Annotated[str, typer.Option(help="name of the benchmark")] = "kernelbench",
-    commit: Annotated[str, typer.Option(help="commit, where CHECKOUT is no git checkout")] = "",
-    column: Annotated[str, typer.Option(help="column that holds the program")] = "",
+    name: Annotated[str, typer.Option(help="Name of the benchmark.")] = "kernelbench",
+    commit: Annotated[str, typer.Option(help="Commit, where CHECKOUT is no git checkout.")] = "",
+    column: Column = "",
     embedder: EmbedderName = "minilm",
     revision: Revision = "",
+    base_url: BaseUrl = "",
     data: Data = Path("data"),
 ) -> None:
-    """Fingerprints a held-out benchmark: digests, graphs and vectors, no code."""
+    """Fingerprint a held-out benchmark: digests, graphs and vectors, no code.
+
+    Its programs are traced in the sandbox, with fake tensors.
+    """
     from rich.console import Console
     from rich.progress import track
 
     from stages.decontaminate import fingerprint as making
     from stages.decontaminate.embedders import open_embedder
     from stages.decontaminate.fingerprints import fingerprint_path, write_fingerprints
-    from stages.decontaminate.settings import DecontaminateSettings
 
     console = Console()
-    settings = DecontaminateSettings(embedder=embedder, revision=revision, l2=1.0)
-    embedders = [open_embedder(settings)]
+    embedders = [open_embedder(_settings(embedder, revision, base_url))]
     problems = making.read_problems(checkout, column)
     untraced: list[str] = []
 
@@ -57,3 +69,131 @@ def fingerprint(
     console.print(f"{path}: {made.problems} problems, {made.traced} traced, commit {made.commit}")
     for fault in untraced:
         console.print(f"  not traced: {fault.splitlines()[0][:160]}")
+
+
+def calibrate(
+    checkout: Annotated[str, typer.Argument(help="The benchmark's programs.")],
+    negatives: Annotated[
+        str, typer.Option(help="Ordinary programs that must stay: any dataset `audit` reads.")
+    ] = "data/examples",
+    column: Column = "",
+    embedder: EmbedderName = "minilm",
+    revision: Revision = "",
+    base_url: BaseUrl = "",
+    every: Annotated[int, typer.Option(min=1, help="Take every n-th problem.")] = 1,
+    trace: Annotated[bool, typer.Option(help="Trace every copy, for the graph tier.")] = True,
+    out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("out/calibration"),
+) -> None:
+    """Measure recall on planted copies and false removals, and find an embedder's threshold."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from stages.decontaminate.calibrate import THRESHOLDS, Calibration, plant_and_try
+    from stages.decontaminate.embedders import open_embedder
+    from stages.decontaminate.fingerprint import read_problems, trace_program
+    from stages.decontaminate.reading import read_programs
+
+    console = Console()
+    settings = _settings(embedder, revision, base_url)
+    others = {p.name: p.code for p in read_programs(negatives, column) if p.code}
+    trials = plant_and_try(
+        read_problems(checkout)[::every],
+        others,
+        open_embedder(settings, out / "cache"),
+        trace_program if trace else None,
+    )
+    found = Calibration(list(track(trials, "planting copies", console=console)))
+    threshold = found.l2_for_false_removals(0.01)
+    tables = {
+        "recall": found.recall(settings.jaccard, threshold),
+        "false_removals": [found.false_removals(settings.jaccard, threshold)],
+        "curve": found.curve(THRESHOLDS),
+    }
+    for title, rows in tables.items():
+        console.print(_table(title, rows))
+        _write_csv(out / f"{title}.csv", rows)
+    console.print(f"L2 at which the embedding tier removes at most 1 % of these: {threshold:.2f}")
+    console.print(f"tables: {out}")
+
+
+def audit(
+    dataset: Annotated[
+        str, typer.Argument(help="Parquet, JSONL, CSV, folder of .py, or hub id (owner/name).")
+    ],
+    against: Annotated[list[str], typer.Option(help="Benchmark; may be given again.")] = [  # noqa: B006  typer copies it
+        "kernelbench"
+    ],
+    column: Column = "",
+    embed: Annotated[bool, typer.Option(help="Use the embedding tier; slow.")] = True,
+    embedder: EmbedderName = "minilm",
+    revision: Revision = "",
+    base_url: BaseUrl = "",
+    checkout: Annotated[
+        str, typer.Option(help="Your checkout of the benchmark, to see both texts side by side.")
+    ] = "",
+    fail_over: Annotated[
+        int | None, typer.Option(help="Exit with 1 if more programs than this are within reach.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the table and the page.")] = Path(
+        "out/audit"
+    ),
+    data: Data = Path("data"),
+) -> None:
+    """Ask how contaminated a dataset is, anyone's. Nothing of it is executed."""
+    from rich.console import Console
+
+    from pipeline.files import whole_file
+    from stages.decontaminate.audit import audit as run_audit
+    from stages.decontaminate.audit import problem_texts
+    from stages.decontaminate.page import audit_page
+
+    console = Console()
+    found = run_audit(
+        dataset,
+        against,
+        column=column,
+        data=data,
+        settings=_settings(embedder, revision, base_url, calibrated=True),
+        embed=embed,
+        cache=out / "cache",
+    )
+    texts = problem_texts([(against[0], checkout)]) if checkout else {}
+    with whole_file(out / "hits.parquet") as path:
+        found.hits().to_parquet(path)
+    with whole_file(out / "audit.html") as path:
+        path.write_text(audit_page(found, texts), encoding="utf-8")
+    console.print(found.verdict(), highlight=False)
+    console.print(f"table: {out / 'hits.parquet'}\npage:  {out / 'audit.html'}", highlight=False)
+    if fail_over is not None and len(found.contaminated()) > fail_over:
+        raise typer.Exit(1)
+
+
+def _settings(
+    embedder: str, revision: str, base_url: str, calibrated: bool = False
+) -> "DecontaminateSettings":
+    """Settings for these options; a threshold is not needed where it is being looked for."""
+    from stages.decontaminate.settings import CALIBRATED_L2, DecontaminateSettings
+
+    known = embedder.split(":")[0] in CALIBRATED_L2
+    l2 = None if known or calibrated else 1.0
+    return DecontaminateSettings(embedder=embedder, revision=revision, base_url=base_url, l2=l2)
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> "Table":
+    from rich.table import Table
+
+    table = Table(*rows[0], title=title)
+    for row in rows:
+        table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
+    return table
+
+
+def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    import csv
+
+    from pipeline.files import whole_file
+
+    with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

@@ -12,13 +12,13 @@ from stages.decontaminate.index import Features
 
 def features_of(
     code: str,
-    embedder: Embedder,
+    embedder: Embedder | None,
     *,
     problem_id: str | None = None,
     graph_sha256: str = "",
     ops: frozenset[str] = frozenset(),
 ) -> Features:
-    """Features of a program's text; what was traced from it is given.
+    """Features of a program's text; what was traced from it is given. Without embedder, no vector.
 
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: the text can't be parsed.
@@ -29,7 +29,7 @@ def features_of(
         problem_id=problem_id or digest(canonical)[:ID_DIGITS],
         shape_blind_sha256=shape_blind_digest(code),
         tokens=hashed(token_set(code)),
-        vector=embedder.embed(canonical),
+        vector=embedder.embed(canonical) if embedder else None,
         graph_sha256=graph_sha256,
         ops=ops,
     )

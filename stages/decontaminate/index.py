@@ -20,7 +20,7 @@ class Features:
     problem_id: str
     shape_blind_sha256: str
     tokens: frozenset[int]
-    vector: Vector  # unit length
+    vector: Vector | None  # unit length; None where no embedder is asked
     graph_sha256: str = ""  # empty: not traced
     ops: frozenset[str] = frozenset()
 
@@ -35,7 +35,7 @@ class Nearest:
     same_ops: str | None
     jaccard: float
     jaccard_problem: str
-    l2: float
+    l2: float  # infinite where no embedder was asked
     cosine: float
     l2_problem: str
 
@@ -57,7 +57,9 @@ class BenchmarkIndex:
         self._graphs = _first((f.graph_sha256, n) for n, f in self.problems.items())
         self._ops = _first((f.ops, n) for n, f in self.problems.items())
         self._tokens = _TokenTable([f.tokens for f in features])
-        self._vectors = np.stack([f.vector for f in features])
+        self._vectors = np.stack([f.vector for f in features if f.vector is not None])
+        if len(self._vectors) != len(features):
+            raise ValueError("a benchmark problem has no vector")
         self._faiss = faiss.IndexFlatL2(self._vectors.shape[1])
         self._faiss.add(self._vectors)
 
@@ -74,11 +76,13 @@ class BenchmarkIndex:
             jaccard_problem=self._names[place],
             l2=l2,
             cosine=cosine,
-            l2_problem=self._names[vector_place],
+            l2_problem=self._names[vector_place] if row.vector is not None else "",
         )
 
-    def _nearest_vector(self, vector: Vector) -> tuple[int, float, float]:
+    def _nearest_vector(self, vector: Vector | None) -> tuple[int, float, float]:
         """Place, true L2 and cosine. One query a search: faiss answers a batch otherwise."""
+        if vector is None:
+            return 0, float("inf"), float("-inf")
         count = min(_CANDIDATES, len(self._names))
         _, found = self._faiss.search(vector[np.newaxis], count)
         places = sorted(int(place) for place in found[0])

@@ -10,7 +10,16 @@ from typing import Any
 
 from pipeline.errors import UsageError
 
-CODE_COLUMNS = ("code", "python_code", "pytorch_code", "ref_code", "problem", "source", "content")
+CODE_COLUMNS = (
+    "code",
+    "python_code",
+    "pytorch_code",
+    "original_code",
+    "ref_code",
+    "problem",
+    "source",
+    "content",
+)
 """Names under which published sets keep the PyTorch program, in the order in which we look:
 kernelset: code; KernelBook: python_code; CUDA-Agent-Ops-6K and KernelBench on the hub: code."""
 

@@ -7,7 +7,9 @@ from schemas.problem import EXTRACTED
 from stages.extract.settings import ExtractSettings
 
 
-def extract(rows: Sequence[Row], settings: ExtractSettings, workplace: Workplace) -> list[list[Outcome]]:
+def extract(
+    rows: Sequence[Row], settings: ExtractSettings, workplace: Workplace
+) -> list[list[Outcome]]:
     """Gives the outcomes of each file's classes."""
     from stages.extract.work import work  # the command line starts without it
 

@@ -5,7 +5,7 @@ need is not needed either.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stages.extract.edits import Edit, Edits, edit_class, edit_node
@@ -61,17 +61,18 @@ class Closure:
 
     target: Piece
     pieces: dict[tuple[str, int, int], Piece]
-    soft: set[str]  # attribute names that are only read with a default
-    text: str
+    argument_uses: list[tuple[Use, Target]]  # what possible constructor arguments read
 
 
-def close(resolver: Resolver, module: Module, node: ast.ClassDef) -> Closure:
-    """Gives the closure of a class.
+def close(
+    resolver: Resolver, module: Module, node: ast.ClassDef, more: Sequence[ast.expr] = ()
+) -> Closure:
+    """Gives the closure of a class, and of expressions that its arguments may be.
 
     Raises:
         NotClosed: outside_dependency, unresolved_name or too_large.
     """
-    return _Collector(resolver).collect(module, node)
+    return _Collector(resolver).collect(module, node, more)
 
 
 class _Collector:
@@ -83,14 +84,19 @@ class _Collector:
         self.lines = 0
         self.wanted_by: dict[tuple[str, int, int], Piece] = {}
 
-    def collect(self, module: Module, node: ast.ClassDef) -> Closure:
+    def collect(self, module: Module, node: ast.ClassDef, more: Sequence[ast.expr]) -> Closure:
         target = self._add(module, node)
+        argument_uses = Piece(module, node)
+        if more:
+            self._resolve(argument_uses, reads(more))
         while self.queue or self._revive():
             if not self.queue:
                 continue
             piece, nodes = self.queue.pop()
             self._read(piece, nodes)
-        return Closure(target, self.pieces, set(), "")
+        # Imports that only arguments need are found by way of the target; positions don't matter.
+        self_uses = [(use, found) for use, found in argument_uses.uses if found.kind != "stand_in"]
+        return Closure(target, self.pieces, self_uses)
 
     def _add(self, module: Module, node: ast.stmt, reader: Piece | None = None) -> Piece:
         piece = Piece(module, node)
@@ -101,7 +107,9 @@ class _Collector:
         self.lines += (node.end_lineno or node.lineno) - node.lineno
         self.pieces[piece.key] = piece
         if len(self.pieces) > MAX_PIECES or self.lines > MAX_LINES * 3:
-            raise NotClosed("too_large", f"needs more than {MAX_PIECES} definitions or {MAX_LINES} lines")
+            raise NotClosed(
+                "too_large", f"needs more than {MAX_PIECES} definitions or {MAX_LINES} lines"
+            )
         if isinstance(node, ast.ClassDef):
             piece.edits += edit_class(self.resolver, module, node)
             self.queue.append((piece, _class_frame(node)))
@@ -128,7 +136,11 @@ class _Collector:
     def _is_reached(self, node: ast.ClassDef, name: str) -> bool:
         if name in ("extra_repr", "__repr__", "__str__") or (name.startswith("test_")):
             return False
-        return name in self.attributes or (name.startswith("__") and name.endswith("__")) or _keeps_all(node)
+        return (
+            name in self.attributes
+            or (name.startswith("__") and name.endswith("__"))
+            or _keeps_all(node)
+        )
 
     def _read(self, piece: Piece, nodes: list[ast.AST]) -> None:
         for node in nodes:
@@ -172,7 +184,7 @@ class _Collector:
     def _target(self, module: Module, use: Use, reader: Piece) -> Target | None:
         if use.name in STAND_INS and use.name != "Apply":
             return Target("stand_in", use.name)
-        origin = self.resolver.find(module, use.name)
+        origin = self.resolver.find(module, use.name, before=reader.node.lineno)
         consumed = 0
         for attribute in use.chain:
             if not isinstance(origin, InPackage):
@@ -231,7 +243,8 @@ def ordered(closure: Closure) -> list[Piece]:
     """Pieces so that each comes after what it needs when executed; else in the author's order."""
     files = _file_order(closure)
     waiting = sorted(
-        closure.pieces.values(), key=lambda one: (one is closure.target, files[one.module.name], one.key)
+        closure.pieces.values(),
+        key=lambda one: (one is closure.target, files[one.module.name], one.key),
     )
     done: set[str] = set()
     result: list[Piece] = []
@@ -258,12 +271,6 @@ def _file_order(closure: Closure) -> dict[str, int]:
     names = sorted({piece.module.name for piece in closure.pieces.values()})
     own = closure.target.module.name
     return {name: (len(names) if name == own else index) for index, name in enumerate(names)}
-
-
-def statements(node: ast.AST) -> Iterator[ast.stmt]:
-    for child in ast.walk(node):
-        if isinstance(child, ast.stmt):
-            yield child
 
 
 __all__ = ["AVAILABILITY", "Closure", "Edit", "NotClosed", "Piece", "Target", "close", "ordered"]

@@ -14,7 +14,9 @@ SMALLER = {
 }  # fmt: skip
 
 
-def config_defaults(resolver: Resolver, module: Module, annotation: ast.expr | None) -> dict[str, str]:
+def config_defaults(
+    resolver: Resolver, module: Module, annotation: ast.expr | None
+) -> dict[str, str]:
     """Attribute → source text, for a parameter annotated with a config class."""
     if annotation is None:
         return {}
@@ -41,7 +43,9 @@ def imported_config(resolver: Resolver, module: Module) -> dict[str, str]:
     return {}
 
 
-def fields_of(resolver: Resolver, module: Module, node: ast.ClassDef, depth: int = 0) -> dict[str, str]:
+def fields_of(
+    resolver: Resolver, module: Module, node: ast.ClassDef, depth: int = 0
+) -> dict[str, str]:
     """Literal defaults of a class: annotated fields, attributes, parameters of `__init__`."""
     found: dict[str, str] = {}
     for base in node.bases:
@@ -56,8 +60,20 @@ def fields_of(resolver: Resolver, module: Module, node: ast.ClassDef, depth: int
                 _literal(found, name, value)
             case ast.FunctionDef(name="__init__", args=arguments):
                 every = [*arguments.posonlyargs, *arguments.args]
-                paired = list(zip(every[len(every) - len(arguments.defaults) :], arguments.defaults, strict=True))
-                paired += [(one, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default]
+                paired = list(
+                    zip(
+                        every[len(every) - len(arguments.defaults) :],
+                        arguments.defaults,
+                        strict=True,
+                    )
+                )
+                paired += [
+                    (one, default)
+                    for one, default in zip(
+                        arguments.kwonlyargs, arguments.kw_defaults, strict=True
+                    )
+                    if default
+                ]
                 for one, default in paired:
                     _literal(found, one.arg, default)
             case ast.FunctionDef(name="__post_init__"):
@@ -71,12 +87,14 @@ def _derived(found: dict[str, str], function: ast.FunctionDef) -> None:
     """`self.a = self.b` where a has no value of its own."""
     for node in ast.walk(function):
         match node:
-            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value) if (
-                found.get(name) == "None"
-            ):
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
+            ) if found.get(name) == "None":
                 for inner in ast.walk(value):
                     match inner:
-                        case ast.Attribute(value=ast.Name(id="self"), attr=other) if other != name and other in found:
+                        case ast.Attribute(value=ast.Name(id="self"), attr=other) if (
+                            other != name and other in found
+                        ):
                             found[name] = found[other]
                             break
             case _:
@@ -84,7 +102,11 @@ def _derived(found: dict[str, str], function: ast.FunctionDef) -> None:
 
 
 def _literal(found: dict[str, str], name: str, value: ast.expr) -> None:
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("field", "Field"):
+    if (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Name)
+        and value.func.id in ("field", "Field")
+    ):
         for one in value.keywords:
             if one.arg == "default":
                 _literal(found, name, one.value)
@@ -125,9 +147,18 @@ def smaller(values: dict[str, str]) -> dict[str, str]:
         result["rope_parameters"] = "{'rope_type': 'default', 'rope_theta': 10000.0}"
     hidden, heads = values.get("hidden_size", ""), values.get("num_attention_heads", "")
     if hidden.isdigit() and heads.isdigit() and int(hidden) > 512 and int(heads) > 0:
-        head = int(values["head_dim"]) if values.get("head_dim", "").isdigit() else int(hidden) // int(heads)
+        head = (
+            int(values["head_dim"])
+            if values.get("head_dim", "").isdigit()
+            else int(hidden) // int(heads)
+        )
         count = max(1, 512 // head)
-        groups = int(heads) // int(values["num_key_value_heads"]) if values.get("num_key_value_heads", "0").isdigit() and int(values.get("num_key_value_heads", "0")) else 1
+        groups = (
+            int(heads) // int(values["num_key_value_heads"])
+            if values.get("num_key_value_heads", "0").isdigit()
+            and int(values.get("num_key_value_heads", "0"))
+            else 1
+        )
         count = max(groups, count - count % groups) if groups else count
         result["num_attention_heads"] = str(count)
         if "num_key_value_heads" in values and values["num_key_value_heads"] != "None":
@@ -135,5 +166,7 @@ def smaller(values: dict[str, str]) -> dict[str, str]:
         result["hidden_size"] = str(count * head)
         for name in ("intermediate_size",):
             if values.get(name, "").isdigit():
-                result[name] = str(max(64, int(values[name]) * count * head // int(hidden) // 32 * 32))
+                result[name] = str(
+                    max(64, int(values[name]) * count * head // int(hidden) // 32 * 32)
+                )
     return result

@@ -53,7 +53,9 @@ class Edits:
         for old in self.items:
             if old.start <= edit.start and edit.end <= old.end:
                 return
-        self.items = [old for old in self.items if not (edit.start <= old.start and old.end <= edit.end)]
+        self.items = [
+            old for old in self.items if not (edit.start <= old.start and old.end <= edit.end)
+        ]
         self.items.append(edit)
 
     def covers(self, node: ast.expr) -> bool:
@@ -67,7 +69,11 @@ def span(node: ast.expr | ast.stmt) -> tuple[Position, Position]:
 
 
 def replaced(
-    node: ast.expr | ast.stmt, text: str, words: str = "", needs: tuple[str, ...] = (), stand_in: str = ""
+    node: ast.expr | ast.stmt,
+    text: str,
+    words: str = "",
+    needs: tuple[str, ...] = (),
+    stand_in: str = "",
 ) -> Edit:
     start, end = span(node)
     return Edit(start, end, text, words, needs, stand_in)
@@ -93,7 +99,14 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 _decorators(resolver, module, child, edits)
             case ast.Call(func=ast.Name(id=name)) if AVAILABILITY.fullmatch(name):
-                answer = "True" if "torch" in name and "available" in name and "xla" not in name and "tpu" not in name else "False"
+                answer = (
+                    "True"
+                    if "torch" in name
+                    and "available" in name
+                    and "xla" not in name
+                    and "tpu" not in name
+                    else "False"
+                )
                 if name == "is_torch_available" or answer == "False":
                     edits.add(replaced(child, answer, f"{name}() is {answer}"))
             case ast.Call(func=ast.Attribute(attr=attribute)) if attribute in (
@@ -103,7 +116,9 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
             ):
                 edits.add(replaced(child, "False", f"{attribute}() is False"))
             case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="ALL_ATTENTION_FUNCTIONS"), attr="get_interface" | "get"),
+                func=ast.Attribute(
+                    value=ast.Name(id="ALL_ATTENTION_FUNCTIONS"), attr="get_interface" | "get"
+                ),
                 args=[_, default],
             ):
                 start, end = span(child)
@@ -125,7 +140,11 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
 
 def _is_einops(resolver: Resolver, module: Module, call: ast.Call) -> bool:
     parts = ast.unparse(call.func).split(".")
-    if parts[-1] not in einops.FUNCTIONS and parts[-1] not in einops.LAYERS:
+    if (
+        parts[-1] not in einops.FUNCTIONS
+        and parts[-1] not in einops.LAYERS
+        and parts[-1] != "einsum"
+    ):
         return False
     origin = resolver.find(module, parts[0])
     return isinstance(origin, Outside) and origin.what.split(".")[0] == "einops"
@@ -134,11 +153,20 @@ def _is_einops(resolver: Resolver, module: Module, call: ast.Call) -> bool:
 def _einops(call: ast.Call, edits: Edits) -> None:
     """Writes an einops call as tensor methods where that can be done."""
     name = ast.unparse(call.func).split(".")[-1]
+    if name == "einsum":
+        _einsum(call, edits)
+        return
     is_layer = name in einops.LAYERS
     plain = call.args[:] if is_layer else call.args[1:]
     sizes = {one.arg: ast.unparse(one.value) for one in call.keywords if one.arg}
-    texts = [one.value for one in plain if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    if not texts or (not is_layer and not call.args) or any(one.arg is None for one in call.keywords):
+    texts = [
+        one.value for one in plain if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    ]
+    if (
+        not texts
+        or (not is_layer and not call.args)
+        or any(one.arg is None for one in call.keywords)
+    ):
         return
     reduction = texts[1] if len(texts) > 1 else sizes.pop("reduction", "").strip("'")
     try:
@@ -156,6 +184,30 @@ def _einops(call: ast.Call, edits: Edits) -> None:
     edits.add(Edit(inner_end, end, ("" if atom else ")") + methods))
 
 
+def _einsum(call: ast.Call, edits: Edits) -> None:
+    """einops.einsum(a, b, "i j, j k -> i k") is torch.einsum("ij,jk->ik", a, b)."""
+    match call.args:
+        case [*operands, ast.Constant(value=str() as pattern)] if operands:
+            try:
+                equation = einops.einsum_equation(pattern)
+            except einops.Unwritable:
+                return
+            start, end = span(call)
+            needs = ("import torch",)
+            edits.add(
+                Edit(
+                    start,
+                    span(operands[0])[0],
+                    f'torch.einsum("{equation}", ',
+                    "einops.einsum is torch.einsum",
+                    needs,
+                )
+            )
+            edits.add(Edit(span(operands[-1])[1], end, ")"))
+        case _:
+            pass
+
+
 def _decorators(
     resolver: Resolver,
     module: Module,
@@ -169,7 +221,9 @@ def _decorators(
         if name in KEPT_DECORATORS:
             continue
         origin = resolver.find(module, owner)
-        harmless = HARMLESS_DECORATORS.fullmatch(name) or (len(parts) > 1 and HARMLESS_OWNERS.search(owner))
+        harmless = HARMLESS_DECORATORS.fullmatch(name) or (
+            len(parts) > 1 and HARMLESS_OWNERS.search(owner)
+        )
         if harmless or isinstance(origin, Outside) or origin is None:
             first, _ = span(decorator)
             _, end = span(decorator)
@@ -194,15 +248,19 @@ def _bases(resolver: Resolver, module: Module, node: ast.ClassDef, edits: Edits)
                 texts.append("nn.Module")
                 needs = ("import torch.nn as nn",)
             has_module = True
-        elif last in PLAIN_BASES:
-            words.append(f"dropped the base {text}")
-        elif isinstance(origin, Outside | None) and len(node.bases) > 1 and "Mixin" in last:
+        elif last in PLAIN_BASES or (
+            isinstance(origin, Outside | None) and len(node.bases) > 1 and "Mixin" in last
+        ):
             words.append(f"dropped the base {text}")
         else:
             texts.append(text)
     if not words and not node.keywords:
         return
-    keywords = [one for one in node.keywords if one.arg != "metaclass" or "ABC" not in ast.unparse(one.value)]
+    keywords = [
+        one
+        for one in node.keywords
+        if one.arg != "metaclass" or "ABC" not in ast.unparse(one.value)
+    ]
     if len(keywords) < len(node.keywords):
         words.append("dropped the metaclass ABCMeta")
     if not words:
@@ -228,7 +286,9 @@ def _quiet(module: Module, node: ast.AST, edits: Edits) -> None:
         for index, one in enumerate(dropped):
             words = f"dropped logging: {ast.unparse(one).splitlines()[0][:60]}"
             needs_pass = len(dropped) == len(body) and index == 0
-            edits.add(replaced(one, "pass", words) if needs_pass else whole_lines(module, one, words))
+            edits.add(
+                replaced(one, "pass", words) if needs_pass else whole_lines(module, one, words)
+            )
         for one in body:
             if one not in dropped:
                 _quiet(module, one, edits)

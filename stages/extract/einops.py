@@ -25,8 +25,10 @@ def methods_for(function: str, pattern: str, sizes: Mapping[str, str], reduction
         Unwritable: ellipsis, unknown sizes or a malformed pattern.
     """
     left_text, arrow, right_text = pattern.partition("->")
-    if not arrow or "..." in pattern or "…" in pattern:
+    if not arrow:
         raise Unwritable(pattern)
+    if "..." in pattern:
+        return _after_ellipsis(function, left_text.strip(), right_text.strip(), sizes)
     left, right = _groups(left_text), _groups(right_text)
     text, names = _split(left, sizes)
     wanted = [name for group in right for name in group if name != "1"]
@@ -40,7 +42,9 @@ def methods_for(function: str, pattern: str, sizes: Mapping[str, str], reduction
         text += f".{REDUCTIONS[reduction]}(dim=({places}{',' if len(gone) == 1 else ''}))"
         names = [name for name in names if name in wanted]
     new = [name for name in wanted if name not in names]
-    if new and (function != "repeat" or any(name not in sizes and not name.isdigit() for name in new)):
+    if new and (
+        function != "repeat" or any(name not in sizes and not name.isdigit() for name in new)
+    ):
         raise Unwritable(pattern)
     kept = [name for name in wanted if name in names]
     if kept != names:
@@ -51,6 +55,64 @@ def methods_for(function: str, pattern: str, sizes: Mapping[str, str], reduction
     if new:
         text += f".expand({', '.join(sizes.get(name, name) if name in new else '-1' for name in wanted)})"
     return text + _merged(right)
+
+
+def _after_ellipsis(
+    function: str, left_text: str, right_text: str, sizes: Mapping[str, str]
+) -> str:
+    """Both sides begin with `...`: axes are counted from the end."""
+    if (
+        not left_text.startswith("...")
+        or not right_text.startswith("...")
+        or function != "rearrange"
+    ):
+        raise Unwritable(left_text)
+    left, right = _groups(left_text[3:]), _groups(right_text[3:])
+    if any("1" in group for group in (*left, *right)):
+        raise Unwritable(left_text)
+    text = ""
+    for place, group in enumerate(left):
+        unknown = [name for name in group if name not in sizes and not name.isdigit()]
+        if len(group) > 1 and len(unknown) > 1:
+            raise Unwritable(left_text)
+        if len(group) > 1:
+            parts = ["-1" if name in unknown else sizes.get(name, name) for name in group]
+            text += f".unflatten({place - len(left)}, ({', '.join(parts)}))"
+    names = [name for group in left for name in group]
+    wanted = [name for group in right for name in group]
+    if sorted(names) != sorted(wanted):
+        raise Unwritable(left_text)
+    if names != wanted:
+        count = len(names)
+        sources = ", ".join(str(names.index(name) - count) for name in wanted)
+        targets = ", ".join(str(place - count) for place in range(count))
+        text += f".movedim(({sources}), ({targets}))"
+    for place in reversed(range(len(right))):
+        if len(right[place]) > 1:
+            end = place - len(right)
+            text += f".flatten({end - len(right[place]) + 1}, {end})"
+    return text
+
+
+def einsum_equation(pattern: str) -> str:
+    """torch.einsum's equation for einops' pattern of words.
+
+    Raises:
+        Unwritable: brackets, or more names than letters.
+    """
+    if "(" in pattern:
+        raise Unwritable(pattern)
+    letters: dict[str, str] = {}
+    for name in re.findall(r"[A-Za-z_]\w*", pattern):
+        free = [
+            one
+            for one in (name[0], *"abcdefghijklmnopqrstuvwxyz")
+            if one.isalpha() and one not in letters.values()
+        ]
+        if name not in letters and not free:
+            raise Unwritable(pattern)
+        letters.setdefault(name, free[0] if free else "")
+    return re.sub(r"[A-Za-z_]\w*", lambda match: letters[match[0]], pattern).replace(" ", "")
 
 
 def _groups(text: str) -> Groups:

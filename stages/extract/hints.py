@@ -19,7 +19,9 @@ def input_hints(forward: ast.FunctionDef | None, more: str = "") -> dict[str, li
     """For each parameter of `forward`, likely forms, the surest first."""
     if forward is None:
         return {}
-    names = [one.arg for one in [*forward.args.posonlyargs, *forward.args.args, *forward.args.kwonlyargs]][1:]
+    names = [
+        one.arg for one in [*forward.args.posonlyargs, *forward.args.args, *forward.args.kwonlyargs]
+    ][1:]
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     text = (ast.get_docstring(forward) or "") + "\n" + more
     for name in names:
@@ -37,7 +39,10 @@ def input_hints(forward: ast.FunctionDef | None, more: str = "") -> dict[str, li
 
 def _add(hints: list[dict[str, Any]], axes: list[str], evidence: str) -> None:
     if 0 < len(axes) <= 6:
-        hint = {"roles": [_role(axis, index, len(axes)) for index, axis in enumerate(axes)], "evidence": evidence}
+        hint = {
+            "roles": [_role(axis, index, len(axes)) for index, axis in enumerate(axes)],
+            "evidence": evidence,
+        }
         if hint not in hints:
             hints.append(hint)
 
@@ -59,10 +64,17 @@ def _role(axis: str, index: int, rank: int) -> str | int:
 def _documented(text: str, name: str) -> list[list[str]]:
     """Shapes such as `x: (B, C, H, W)` or `x (Tensor): … shape [B, N, C]`."""
     shapes = []
-    for match in re.finditer(rf"(?m)^\s*[-*]?\s*`*{re.escape(name)}`*\b[^\n]*(?:\n\s+[^\n:]*)?", text):
-        for inner in re.findall(r"[(\[{]\s*`*((?:[\w*.]+\s*,\s*)+[\w*.]+)\s*,?`*\s*[)\]}]", match[0]):
+    for match in re.finditer(
+        rf"(?m)^\s*[-*]?\s*`*{re.escape(name)}`*\b[^\n]*(?:\n\s+[^\n:]*)?", text
+    ):
+        for inner in re.findall(
+            r"[(\[{]\s*`*((?:[\w*.]+\s*,\s*)+[\w*.]+)\s*,?`*\s*[)\]}]", match[0]
+        ):
             axes = [axis.strip() for axis in inner.split(",")]
-            if all(re.fullmatch(r"[A-Za-z_]\w*|\d+", axis) for axis in axes) and not {"optional", "Tensor"} & set(axes):
+            if all(re.fullmatch(r"[A-Za-z_]\w*|\d+", axis) for axis in axes) and not {
+                "optional",
+                "Tensor",
+            } & set(axes):
                 shapes.append(axes)
     return shapes[:2]
 
@@ -76,7 +88,11 @@ def _unpacked(forward: ast.FunctionDef, names: list[str]) -> list[tuple[str, lis
             match node:
                 case ast.Assign(targets=[ast.Tuple(elts=elements)], value=value):
                     owner = _shape_owner(value)
-                    if owner in names and owner not in assigned and not any(isinstance(one, ast.Starred) for one in elements):
+                    if (
+                        owner in names
+                        and owner not in assigned
+                        and not any(isinstance(one, ast.Starred) for one in elements)
+                    ):
                         axes = [one.id if isinstance(one, ast.Name) else "_" for one in elements]
                         found.append((owner, axes))
         for node in ast.walk(statement):
@@ -124,7 +140,10 @@ def soft_attributes(closure: Closure) -> set[str]:
     for piece in closure.pieces.values():
         for node in ast.walk(piece.node):
             match node:
-                case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[_, ast.Constant(value=str() as name), *_]):
+                case ast.Call(
+                    func=ast.Name(id="getattr" | "hasattr"),
+                    args=[_, ast.Constant(value=str() as name), *_],
+                ):
                     soft.add(name)
                 case ast.Attribute(attr=attribute):
                     hard.add(attribute)

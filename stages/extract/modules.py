@@ -29,7 +29,9 @@ def ancestry(resolver: Resolver, module: Module, node: ast.ClassDef, depth: int 
         origin, last = locate(resolver, module, base)
         match origin:
             case Library(module=where) if where.split(".")[0] == "torch" and (
-                where.startswith(("torch.nn", "torch.jit")) or last == "Module" or "nn" in ast.unparse(base).split(".")
+                where.startswith(("torch.nn", "torch.jit"))
+                or last == "Module"
+                or "nn" in ast.unparse(base).split(".")
             ):
                 kind = "module"
                 torch_base = torch_base or last
@@ -88,7 +90,9 @@ def is_abstract(function: ast.FunctionDef) -> bool:
     if any("abstract" in ast.unparse(decorator) for decorator in function.decorator_list):
         return True
     body = [
-        one for one in function.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        one
+        for one in function.body
+        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
     ]
     if not body:
         return True

@@ -4,17 +4,54 @@ computation, and what stands in for those that have."""
 import re
 
 MODULE_BASES = frozenset(
-    "BaseModule LightningModule GradientCheckpointingLayer ModelMixin MegatronModule "
-    "FairseqEncoder FairseqDecoder FairseqIncrementalDecoder BaseFairseqModel FairseqModule BaseLoss "
-    "PyroModule BaseDecodeHead BaseSegmentor BaseDetector BaseFeatureExtractor KerasModule ModuleWithMetrics "
-    "PipelineModule AbsEncoder AbsDecoder ScriptModule".split()
+    [
+        "BaseModule",
+        "LightningModule",
+        "GradientCheckpointingLayer",
+        "ModelMixin",
+        "MegatronModule",
+        "FairseqEncoder",
+        "FairseqDecoder",
+        "FairseqIncrementalDecoder",
+        "BaseFairseqModel",
+        "FairseqModule",
+        "BaseLoss",
+        "PyroModule",
+        "BaseDecodeHead",
+        "BaseSegmentor",
+        "BaseDetector",
+        "BaseFeatureExtractor",
+        "KerasModule",
+        "ModuleWithMetrics",
+        "PipelineModule",
+        "AbsEncoder",
+        "AbsDecoder",
+        "ScriptModule",
+    ]
 )
 """Bases that are nn.Module with services around it: replaced by nn.Module."""
 
 PLAIN_BASES = frozenset(
-    "ABC ABCMeta Protocol object ConfigMixin PeftAdapterMixin FromOriginalModelMixin UNet2DConditionLoadersMixin "
-    "AttentionMixin CacheMixin GenerationMixin PyTorchModelHubMixin ModuleUtilsMixin EmbeddingAccessMixin "
-    "AttentionModuleMixin Generic ModuleProxyWrapper OriginalModelMixin".split()
+    [
+        "ABC",
+        "ABCMeta",
+        "Protocol",
+        "object",
+        "ConfigMixin",
+        "PeftAdapterMixin",
+        "FromOriginalModelMixin",
+        "UNet2DConditionLoadersMixin",
+        "AttentionMixin",
+        "CacheMixin",
+        "GenerationMixin",
+        "PyTorchModelHubMixin",
+        "ModuleUtilsMixin",
+        "EmbeddingAccessMixin",
+        "AttentionModuleMixin",
+        "Generic",
+        "ModuleProxyWrapper",
+        "OriginalModelMixin",
+    ]
 )
 """Bases without part in the computation: dropped."""
 
@@ -27,53 +64,86 @@ HARMLESS_DECORATORS = re.compile(
     r"total_ordering|lru_cache|cache|keras_export|wraps_docs|torch_compile\w*|maybe_compile|configurable|"
     r"dynamic_rope_update|force_fp32|force_bf16|amp_\w+|implements_to_docs|forbid_\w+|lazy_import|nested_compile\w*"
 )
-HARMLESS_OWNERS = re.compile(r"registry|[A-Z_]*(MODELS|LAYERS|REGISTRY|BACKBONES|HEADS|LOSSES|NECKS|MODULES|DETECTORS|ATTENTION|BLOCKS)|tables|jit|registry\w*|Registers?")
+HARMLESS_OWNERS = re.compile(
+    r"registry|[A-Z_]*(MODELS|LAYERS|REGISTRY|BACKBONES|HEADS|LOSSES|NECKS|MODULES|DETECTORS|ATTENTION|BLOCKS)|tables|jit|registry\w*|Registers?"
+)
 KEPT_DECORATORS = frozenset(
-    "staticmethod classmethod property dataclass setter cached_property no_grad enable_grad contextmanager "
-    "inference_mode lru_cache total_ordering cache wraps singledispatch getter overload".split()
+    [
+        "staticmethod",
+        "classmethod",
+        "property",
+        "dataclass",
+        "setter",
+        "cached_property",
+        "no_grad",
+        "enable_grad",
+        "contextmanager",
+        "inference_mode",
+        "lru_cache",
+        "total_ordering",
+        "cache",
+        "wraps",
+        "singledispatch",
+        "getter",
+        "overload",
+    ]
 )
 
 LOGGERS = re.compile(r"_?logger|logging|log|LOG|_LOGGER|LOGGER|rank_zero_\w+|warnings|rank_logger")
-LOG_CALLS = re.compile(r"(debug|info|warn|warning|error|exception|critical|warning_once|info_once|log|warning_advice|warn_once|deprecate|simplefilter|filterwarnings|print)")
-BARE_CALLS = frozenset("print deprecate deprecation_warning rank_zero_warn rank_zero_info log_api_usage_once _log_api_usage_once".split())
+LOG_CALLS = re.compile(
+    r"(debug|info|warn|warning|error|exception|critical|warning_once|info_once|log|warning_advice|warn_once|deprecate|simplefilter|filterwarnings|print)"
+)
+BARE_CALLS = frozenset(
+    [
+        "print",
+        "deprecate",
+        "deprecation_warning",
+        "rank_zero_warn",
+        "rank_zero_info",
+        "log_api_usage_once",
+        "_log_api_usage_once",
+    ]
+)
 
-AVAILABILITY = re.compile(r"(is|has)_\w+_available|_?is_tracing|is_torchdynamo_compiling|is_fx_tracing|is_scripting|is_exportable|is_torch_tpu_available|is_torch_xla_available|is_flash_attn_\w+|is_torchdynamo_exporting|is_deepspeed_zero3_enabled|is_fsdp_managed_module|is_tracing")
+AVAILABILITY = re.compile(
+    r"(is|has)_\w+_available|_?is_tracing|is_torchdynamo_compiling|is_fx_tracing|is_scripting|is_exportable|is_torch_tpu_available|is_torch_xla_available|is_flash_attn_\w+|is_torchdynamo_exporting|is_deepspeed_zero3_enabled|is_fsdp_managed_module|is_tracing"
+)
 """Questions about the machine or the mode: False, except for torch itself."""
 
 STAND_INS = {
-    "Apply": '''class Apply(nn.Module):
+    "Apply": """class Apply(nn.Module):
     def __init__(self, function):
         super().__init__()
         self.function = function
 
     def forward(self, x):
-        return self.function(x)''',
-    "PreTrainedModel": '''class PreTrainedModel(nn.Module):
+        return self.function(x)""",
+    "PreTrainedModel": """class PreTrainedModel(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config = config
 
     def post_init(self):
-        pass''',
-    "ModelOutput": '''class ModelOutput(dict):
+        pass""",
+    "ModelOutput": """class ModelOutput(dict):
     def __post_init__(self):
         self.update((name, value) for name, value in vars(self).items() if value is not None)
 
     def __getitem__(self, key):
-        return super().__getitem__(key) if isinstance(key, str) else tuple(self.values())[key]''',
-    "create_causal_mask": '''def create_causal_mask(config=None, inputs_embeds=None, *args, **kwargs):
+        return super().__getitem__(key) if isinstance(key, str) else tuple(self.values())[key]""",
+    "create_causal_mask": """def create_causal_mask(config=None, inputs_embeds=None, *args, **kwargs):
     length = inputs_embeds.shape[1]
     lowest = torch.finfo(inputs_embeds.dtype).min
-    return torch.full((length, length), lowest, device=inputs_embeds.device).triu(1)[None, None]''',
-    "create_sliding_window_causal_mask": '''def create_sliding_window_causal_mask(config=None, inputs_embeds=None, *args, **kwargs):
+    return torch.full((length, length), lowest, device=inputs_embeds.device).triu(1)[None, None]""",
+    "create_sliding_window_causal_mask": """def create_sliding_window_causal_mask(config=None, inputs_embeds=None, *args, **kwargs):
     length = inputs_embeds.shape[1]
     allowed = torch.ones(length, length, dtype=torch.bool, device=inputs_embeds.device).tril()
     allowed = allowed.triu(1 - (config.sliding_window or length))
     lowest = torch.finfo(inputs_embeds.dtype).min
-    return torch.zeros_like(allowed, dtype=inputs_embeds.dtype).masked_fill(~allowed, lowest)[None, None]''',
-    "create_bidirectional_mask": '''def create_bidirectional_mask(*args, attention_mask=None, **kwargs):
-    return attention_mask''',
-    "DynamicCache": '''class DynamicCache:
+    return torch.zeros_like(allowed, dtype=inputs_embeds.dtype).masked_fill(~allowed, lowest)[None, None]""",
+    "create_bidirectional_mask": """def create_bidirectional_mask(*args, attention_mask=None, **kwargs):
+    return attention_mask""",
+    "DynamicCache": """class DynamicCache:
     def __init__(self, *args, **kwargs):
         self.is_compileable = False
 
@@ -81,12 +151,12 @@ STAND_INS = {
         return 0
 
     def update(self, key_states, value_states, layer_idx, *args, **kwargs):
-        return key_states, value_states''',
-    "Cache": '''class Cache:
-    pass''',
-    "EncoderDecoderCache": '''class EncoderDecoderCache:
-    pass''',
-    "ACT2FN": '''ACT2FN = {
+        return key_states, value_states""",
+    "Cache": """class Cache:
+    pass""",
+    "EncoderDecoderCache": """class EncoderDecoderCache:
+    pass""",
+    "ACT2FN": """ACT2FN = {
     "gelu": nn.GELU(),
     "gelu_new": nn.GELU(approximate="tanh"),
     "gelu_pytorch_tanh": nn.GELU(approximate="tanh"),
@@ -96,7 +166,7 @@ STAND_INS = {
     "swish": nn.SiLU(),
     "tanh": nn.Tanh(),
     "sigmoid": nn.Sigmoid(),
-}''',
+}""",
 }
 """Definitions that take the place of a package's own, where those drag in the whole package."""
 

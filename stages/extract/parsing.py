@@ -46,7 +46,9 @@ def parse(text: str) -> ast.Module:
 def _bracket_depth(text: str) -> int:
     """The deepest nesting of brackets, strings and comments roughly left out."""
     depth = deepest = 0
-    for match in re.finditer(r"#[^\n]*|'''|\"\"\"|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|[(\[{]|[)\]}]", text):
+    for match in re.finditer(
+        r"#[^\n]*|'''|\"\"\"|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|[(\[{]|[)\]}]", text
+    ):
         character = match[0]
         if character in "([{":
             depth += 1

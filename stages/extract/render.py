@@ -46,7 +46,7 @@ def render(closure: Closure) -> Definitions:
     for piece in ordered(closure):
         edits = Edits(list(piece.edits.items))
         annotated |= _renames(piece, naming, edits)
-        for use, target in piece.uses:
+        for _use, target in piece.uses:
             if target.kind == "stand_in":
                 stand_ins[target.name] = STAND_INS[target.name]
         if isinstance(piece.node, ast.ClassDef):
@@ -58,7 +58,9 @@ def render(closure: Closure) -> Definitions:
             needs += edit.needs
             if edit.stand_in:
                 stand_ins[edit.stand_in] = STAND_INS[edit.stand_in]
-        words += [edit.words for edit in edits.items if edit.words and edit not in piece.edits.items]
+        words += [
+            edit.words for edit in edits.items if edit.words and edit not in piece.edits.items
+        ]
         texts.append(_text(piece, edits))
     for name, text in sorted(stand_ins.items()):
         words.append(f"a short {name} stands in for the package's own")
@@ -90,6 +92,9 @@ class _Naming:
             for use, found in piece.uses:
                 if found.kind == "library":
                     self._library(piece, use, found)
+        for use, found in closure.argument_uses:
+            if found.kind == "library":
+                self._library(target, use, found)
 
     def name(self, use: Use, target: Target) -> str:
         """What a use is called in the program."""
@@ -168,7 +173,10 @@ def _imports(lines: Iterable[str], annotated: bool) -> list[str]:
     head = ["from __future__ import annotations", ""] if annotated else []
     standard = [line for line in plain if "torch" not in line]
     torch_lines = [line for line in plain if "torch" in line]
-    froms = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(grouped.items())]
+    froms = [
+        f"from {module} import {', '.join(sorted(names))}"
+        for module, names in sorted(grouped.items())
+    ]
     first = sorted(standard) + [line for line in froms if not line.startswith("from torch")]
     second = sorted(torch_lines) + [line for line in froms if line.startswith("from torch")]
     gap = [""] if first and second else []
@@ -192,7 +200,13 @@ def _renames(piece: Piece, naming: _Naming, edits: Edits) -> bool:
         if target.consumed:
             last = use.chain[target.consumed - 1]
             assert last.end_lineno is not None and last.end_col_offset is not None
-            edits.add(Edit((use.node.lineno, use.node.col_offset), (last.end_lineno, last.end_col_offset), new))
+            edits.add(
+                Edit(
+                    (use.node.lineno, use.node.col_offset),
+                    (last.end_lineno, last.end_col_offset),
+                    new,
+                )
+            )
         elif new != use.name:
             assert use.node.end_lineno is not None and use.node.end_col_offset is not None
             start = (use.node.lineno, use.node.col_offset)
@@ -207,7 +221,13 @@ def _renames(piece: Piece, naming: _Naming, edits: Edits) -> bool:
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
                 new = naming.of(piece, child.id)
                 if new != child.id:
-                    edits.add(Edit((child.lineno, child.col_offset), (child.lineno, child.end_col_offset or 0), new))
+                    edits.add(
+                        Edit(
+                            (child.lineno, child.col_offset),
+                            (child.lineno, child.end_col_offset or 0),
+                            new,
+                        )
+                    )
     return _has_foreign_annotations(piece)
 
 
@@ -254,7 +274,9 @@ def _cut_methods(piece: Piece, edits: Edits) -> None:
         text = ""
         if not left and index == 0:
             text = " " * one.col_offset + "pass\n"
-        words = f"dropped methods of {piece.node.name} that are not used: {names}" if index == 0 else ""
+        words = (
+            f"dropped methods of {piece.node.name} that are not used: {names}" if index == 0 else ""
+        )
         edits.add(Edit((first, 0), ((one.end_lineno or one.lineno) + 1, 0), text, words))
 
 
@@ -264,11 +286,22 @@ def _positional_only_by_position(piece: Piece, closure: Closure, edits: Edits) -
         return
     for function in methods(piece.node):
         arguments = function.args
-        if function.name not in ("__init__", "forward") or arguments.vararg or not arguments.kwonlyargs:
+        if (
+            function.name not in ("__init__", "forward")
+            or arguments.vararg
+            or not arguments.kwonlyargs
+        ):
             continue
-        if any(arguments.defaults) and not all(arguments.kw_defaults):
-            continue
-        before = arguments.defaults[-1] if arguments.defaults else [*arguments.posonlyargs, *arguments.args][-1]
+        given = [True] * len(arguments.defaults) + [
+            one is not None for one in arguments.kw_defaults
+        ]
+        if given != sorted(given):
+            continue  # by position no parameter without default may follow one with
+        before = (
+            arguments.defaults[-1]
+            if arguments.defaults
+            else [*arguments.posonlyargs, *arguments.args][-1]
+        )
         after = arguments.kwonlyargs[0]
         assert before.end_lineno is not None and before.end_col_offset is not None
         for number in range(before.end_lineno, after.lineno + 1):

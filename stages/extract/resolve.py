@@ -11,9 +11,45 @@ from stages.extract.parsing import Unparsable, parse
 from stages.extract.scope import Binding, Imported, bindings
 
 ALLOWED = frozenset(
-    "torch math typing dataclasses functools itertools collections enum abc copy warnings random types "
-    "operator numbers inspect re string contextlib time __future__ typing_extensions bisect heapq "
-    "fractions statistics logging os sys weakref json uuid hashlib decimal cmath array textwrap".split()
+    [
+        "torch",
+        "math",
+        "typing",
+        "dataclasses",
+        "functools",
+        "itertools",
+        "collections",
+        "enum",
+        "abc",
+        "copy",
+        "warnings",
+        "random",
+        "types",
+        "operator",
+        "numbers",
+        "inspect",
+        "re",
+        "string",
+        "contextlib",
+        "time",
+        "__future__",
+        "typing_extensions",
+        "bisect",
+        "heapq",
+        "fractions",
+        "statistics",
+        "logging",
+        "os",
+        "sys",
+        "weakref",
+        "json",
+        "uuid",
+        "hashlib",
+        "decimal",
+        "cmath",
+        "array",
+        "textwrap",
+    ]
 )
 """The standard library as far as a computation may need it, and torch."""
 
@@ -40,6 +76,18 @@ class Module:
     @cached_property
     def _bound(self) -> tuple[dict[str, list[Binding]], list[Imported]]:
         return bindings(self.tree)
+
+    @cached_property
+    def calls(self) -> dict[str, list[ast.Call]]:
+        """Calls by the last name of what they call."""
+        found: dict[str, list[ast.Call]] = {}
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
+                    found.setdefault(name, []).append(node)
+                case _:
+                    pass
+        return found
 
     @property
     def bindings(self) -> dict[str, list[Binding]]:
@@ -153,13 +201,25 @@ class Resolver:
     def __init__(self, files: Files) -> None:
         self._files = files
 
-    def find(self, module: Module, name: str, trail: frozenset[tuple[str, str]] = frozenset()) -> Origin | None:
-        """Where `name` in `module` comes from; None if the module doesn't bind it."""
+    def find(
+        self,
+        module: Module,
+        name: str,
+        trail: frozenset[tuple[str, str]] = frozenset(),
+        before: int | None = None,
+    ) -> Origin | None:
+        """Where `name` in `module` comes from; None if the module doesn't bind it.
+
+        Of several definitions the last counts, or the last above line `before`: that is the one
+        which a base class or decorator there means.
+        """
         if (module.name, name) in trail:
             return Outside(f"circular import of {name}")
         trail |= {(module.name, name)}
         candidates = module.bindings.get(name, [])
         firm = [one for one in candidates if not one.conditional]
+        if before is not None and len(firm) > 1:
+            firm = [one for one in firm if one.statement.lineno < before] or firm
         ordered = [*reversed(firm), *(one for one in candidates if one.conditional)]
         worst: Origin | None = None
         for binding in ordered:
@@ -183,7 +243,9 @@ class Resolver:
         below = self._files.module(f"{module.name}.{name}")
         return InPackage(below) if below else None
 
-    def _origin(self, module: Module, name: str, binding: Binding, trail: frozenset[tuple[str, str]]) -> Origin:
+    def _origin(
+        self, module: Module, name: str, binding: Binding, trail: frozenset[tuple[str, str]]
+    ) -> Origin:
         if binding.imported is None:
             return Local(module, module.name, name, binding.statement)
         target = absolute(module, binding.imported)
@@ -202,12 +264,18 @@ class Resolver:
         below = self._files.module(f"{target}.{wanted}")
         return InPackage(below) if below else Outside(f"{target}.{wanted}")
 
-    def _star(self, module: Module, star: Imported, name: str, trail: frozenset[tuple[str, str]]) -> Origin | None:
+    def _star(
+        self, module: Module, star: Imported, name: str, trail: frozenset[tuple[str, str]]
+    ) -> Origin | None:
         target = absolute(module, star)
         if not self._files.is_inside(target):
             return None
         other = self._files.module(target)
-        return self.find(other, name, trail) if other is not None and (other.name, name) not in trail else None
+        return (
+            self.find(other, name, trail)
+            if other is not None and (other.name, name) not in trail
+            else None
+        )
 
 
 def absolute(module: Module, imported: Imported) -> str:

@@ -232,10 +232,16 @@ def _locals(body: Iterable[ast.stmt]) -> frozenset[str]:
     while stack:
         node = stack.pop()
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
                 found.add(name)
                 continue
-            case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            case (
+                ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp()
+            ):
                 for child in ast.walk(node):
                     if isinstance(child, ast.NamedExpr) and isinstance(child.target, ast.Name):
                         found.add(child.target.id)

@@ -10,6 +10,7 @@ from pipeline.source.canonical import canonical_form, digest, problem_id
 from pipeline.source.package import read_package
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
 from stages.extract.bundle import bundled
+from stages.extract.callsites import arguments_at_call_sites, as_evidence
 from stages.extract.closure import Closure, NotClosed, close
 from stages.extract.configs import config_defaults, imported_config, smaller
 from stages.extract.hints import input_hints, soft_attributes
@@ -20,9 +21,9 @@ from stages.extract.resolve import Files, Module, OneFile, Package, Resolver
 from stages.extract.settings import ExtractSettings
 
 
-
-
-def work(rows: Sequence[Row], settings: ExtractSettings, workplace: Workplace) -> list[list[Outcome]]:
+def work(
+    rows: Sequence[Row], settings: ExtractSettings, workplace: Workplace
+) -> list[list[Outcome]]:
     """Gives the outcomes of each file."""
     return [outcomes(row, settings, workplace) for row in rows]
 
@@ -51,24 +52,31 @@ def _files(package_sha256: str, shared: Path) -> Files:
 
 
 def classes(tree: ast.Module) -> list[ast.ClassDef]:
-    """The file's classes, those inside conditions too; of several with one name, the last."""
-    found: dict[str, ast.ClassDef] = {}
+    """The file's classes, those inside conditions too."""
+    found: list[ast.ClassDef] = []
     bodies = [tree.body]
     while bodies:
         for node in bodies.pop(0):
             match node:
                 case ast.ClassDef():
-                    found.pop(node.name, None)
-                    found[node.name] = node
+                    found.append(node)
                 case ast.If() | ast.Try():
-                    bodies += [node.body, node.orelse, *(one.body for one in getattr(node, "handlers", []))]
+                    bodies += [
+                        node.body,
+                        node.orelse,
+                        *(one.body for one in getattr(node, "handlers", [])),
+                    ]
                 case _:
                     pass
-    return sorted(found.values(), key=lambda node: node.lineno)
+    return sorted(found, key=lambda node: node.lineno)
 
 
 def _of_class(
-    resolver: Resolver, module: Module, node: ast.ClassDef, settings: ExtractSettings, workplace: Workplace
+    resolver: Resolver,
+    module: Module,
+    node: ast.ClassDef,
+    settings: ExtractSettings,
+    workplace: Workplace,
 ) -> list[Outcome]:
     try:
         prepared = prepare(resolver, module, node)
@@ -84,7 +92,10 @@ def _of_class(
 def prepare(resolver: Resolver, module: Module, node: ast.ClassDef) -> "Prepared | Removed | None":
     """The static part: closure and text. None if the class is no module."""
     kin = ancestry(resolver, module, node)
-    line = [node, *(one.statement for one in kin.ancestors if isinstance(one.statement, ast.ClassDef))]
+    line = [
+        node,
+        *(one.statement for one in kin.ancestors if isinstance(one.statement, ast.ClassDef)),
+    ]
     forward = method(line, "forward")
     if kin.kind == "not_module" or (kin.kind == "outside" and forward is None):
         return None
@@ -94,12 +105,26 @@ def prepare(resolver: Resolver, module: Module, node: ast.ClassDef) -> "Prepared
         forward is not None and is_abstract(forward)
     ):
         return Removed("abstract", "no forward of its own", name=node.name)
+    sites = arguments_at_call_sites(resolver, module, node.name, method(line, "__init__"))
+    values = [
+        value
+        for found in sites.values()
+        for _, _, value in found
+        if not isinstance(value, ast.Constant)
+    ]
     try:
-        closure = close(resolver, module, node)
-        definitions = render(closure)
+        try:
+            closure = close(resolver, module, node, values)
+            definitions = render(closure)
+        except NotClosed:
+            sites = {}  # an argument may need what the class itself does not
+            closure = close(resolver, module, node)
+            definitions = render(closure)
     except NotClosed as trouble:
         return Removed(trouble.reason, trouble.detail, name=node.name)
-    return Prepared(resolver, module, node, line, forward, closure, definitions)
+    prepared = Prepared(resolver, module, node, line, forward, closure, definitions)
+    prepared.request["arguments"] = as_evidence(sites)
+    return prepared
 
 
 class Prepared:
@@ -146,8 +171,18 @@ class Prepared:
             return _fault(reply, settings, name)
         plan = reply.value
         if not plan["found"]:
-            reason = {"import": "import_failed", "init": "init_failed", "forward": "no_input_found"}[plan["stage"]]
-            return Removed(reason, plan["error"].replace("\n", " "), name=name, metric="tries", value=float(plan["tries"]))
+            reason = {
+                "import": "import_failed",
+                "init": "init_failed",
+                "forward": "no_input_found",
+            }[plan["stage"]]
+            return Removed(
+                reason,
+                plan["error"].replace("\n", " "),
+                name=name,
+                metric="tries",
+                value=float(plan["tries"]),
+            )
         if plan["verdict"] != "ok":
             return Removed(plan["verdict"], plan["detail"].replace("\n", " "), name=name)
         return Kept(
@@ -170,10 +205,19 @@ def _fault(fault: Fault, settings: ExtractSettings, name: str) -> Outcome:
     detail = (fault.detail.strip().splitlines() or [""])[-1][:200]
     match fault.reason:
         case "cpu_limit":
-            return Removed("cpu_limit", detail, metric="seconds", value=float(settings.cpu_s), threshold=float(settings.cpu_s), name=name)
+            return Removed(
+                "cpu_limit",
+                detail,
+                metric="seconds",
+                value=float(settings.cpu_s),
+                threshold=float(settings.cpu_s),
+                name=name,
+            )
         case "memory_limit":
             limit = float(settings.memory_mb)
-            return Removed("memory_limit", detail, metric="MiB", value=limit, threshold=limit, name=name)
+            return Removed(
+                "memory_limit", detail, metric="MiB", value=limit, threshold=limit, name=name
+            )
         case "no_result" | "output_limit" | "bad_result" | "worker_error":
             return Removed(fault.reason, detail, name=name)
     return Failed(fault.reason, detail, name=name)
@@ -193,6 +237,12 @@ def _defaults(constructor: ast.FunctionDef | None) -> dict[str, str]:
         return {}
     arguments = constructor.args
     every = [*arguments.posonlyargs, *arguments.args]
-    paired = list(zip(every[len(every) - len(arguments.defaults) :], arguments.defaults, strict=True))
-    paired += [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    paired = list(
+        zip(every[len(every) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    )
+    paired += [
+        (one, value)
+        for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if value
+    ]
     return {one.arg: ast.unparse(value) for one, value in paired}

@@ -39,7 +39,7 @@ STAGE = MapStage(
         "outputs",
     ),
     work=label,
-    batch=512,  # requests in flight drain at the end of a batch; a small one would be all draining
+    batch=1024,  # requests in flight drain at the end of a batch; a small one would be all draining
     identity=_identity,
     workers=1,  # the endpoint's limits and the budget are kept in one place
 )

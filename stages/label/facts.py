@@ -3,7 +3,8 @@
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ class Facts:
     def row_steps(self) -> int:
         """Steps that need more than one element: reductions, softmaxes, norms."""
         return self.reductions + self.softmaxes + self.norms
+
+    @cached_property
+    def names(self) -> dict[str, float]:
+        """All of it by name, for the rules."""
+        return asdict(self) | {"products": self.products, "row_steps": self.row_steps}
 
 
 def facts_of(row: Mapping[str, Any]) -> Facts:

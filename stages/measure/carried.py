@@ -41,7 +41,7 @@ for name, text in SOURCES.items():
 COMPILES = {compiles}
 package.worker.warm_up()
 if COMPILES and package.inductor.compiler_works():
-    package.inductor.warm_up_cpu(header_folder=None)
+    package.inductor.warm_up_cpu()
 
 
 def handle(request):

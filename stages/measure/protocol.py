@@ -33,6 +33,9 @@ from typing import Any, Protocol
 VERSION = "1"
 """Bump when a reading would come out differently; results of other versions are not merged."""
 
+Calls = Callable[[int], "tuple[list[float], Any]"]
+"""So many timed calls on fresh inputs: their times, and the last output."""
+
 OK = "ok"
 NOISY = "noisy"
 TOO_SMALL = "too_small"
@@ -72,9 +75,9 @@ CPU_RULES = Rules(
     run_ms=4.0,
     max_inner=40,
     retries=2,
-    spread=0.5,
-    spread_short=0.5,
-    drift=0.3,
+    spread=1.0,
+    spread_short=1.0,
+    drift=0.5,
     smallest_ms=0.0,
     slowest_ms=3000.0,
 )
@@ -142,6 +145,8 @@ def measure(
     fresh: Callable[[], Sequence[Any]],
     agrees: Callable[[Any], bool],
     rules: Rules,
+    *,
+    each_call: bool = False,
 ) -> Reading:
     """One reading of `call`.
 
@@ -151,38 +156,36 @@ def measure(
         fresh: new clones of the inputs.
         agrees: whether an output of `call` is the expected one.
         rules: the numbers.
+        each_call: whether `call` changes its inputs: they are then cloned before each call.
     """
-    probe_ms = _timed_calls(device, call, fresh(), 1)[0][0]
+
+    def calls(count: int) -> tuple[list[float], Any]:
+        return _timed_calls(device, call, fresh, count, each_call)
+
+    probe_ms = calls(1)[0][0]
     if probe_ms > rules.slowest_ms:
         return _unfinished(TOO_SLOW, [probe_ms])
-    warmed, call_ms = warm_up(device, call, fresh, rules, probe_ms)
+    warmed, call_ms = warm_up(calls, rules, probe_ms)
     inner = inner_calls(call_ms, rules)
 
     blocks: list[Block] = []
     output = None
     for _ in range(1 + rules.retries):
-        block, output = _block(device, call, fresh, inner, rules)
+        block, output = _block(device, calls, inner, rules)
         blocks.append(block)
         if not block.faults and abs(block.move) <= rules.drift:
             break
     return judge(blocks, agrees(output), inner, warmed, rules)
 
 
-def warm_up(
-    device: Device,
-    call: Callable[..., Any],
-    fresh: Callable[[], Sequence[Any]],
-    rules: Rules,
-    probe_ms: float,
-) -> tuple[int, float]:
+def warm_up(calls: Calls, rules: Rules, probe_ms: float) -> tuple[int, float]:
     """Calls until count, time and stability are reached; gives (calls made, recent call time)."""
     times: list[float] = [probe_ms]
     spent = probe_ms
     if spent >= rules.warm_cap_ms:
         return 1, probe_ms
-    inputs = fresh()
     while True:
-        group, _ = _timed_calls(device, call, inputs, 3 if probe_ms < rules.warm_cap_ms / 3 else 1)
+        group, _ = calls(3 if probe_ms < rules.warm_cap_ms / 3 else 1)
         times += group
         spent += sum(group)
         enough = len(times) > rules.warm_calls and spent >= rules.warm_ms
@@ -239,18 +242,12 @@ def relative_range(raw_ms: Sequence[float]) -> float:
     return (max(raw_ms) - min(raw_ms)) / max(median(raw_ms), 1e-9)
 
 
-def _block(
-    device: Device,
-    call: Callable[..., Any],
-    fresh: Callable[[], Sequence[Any]],
-    inner: int,
-    rules: Rules,
-) -> tuple[Block, Any]:
+def _block(device: Device, calls: Calls, inner: int, rules: Rules) -> tuple[Block, Any]:
     device.troubles()  # what happened before is not this block's fault
     before = device.disturbances()
     raw_ms, output = [], None
     for _ in range(rules.runs):
-        times, output = _timed_calls(device, call, fresh(), inner)
+        times, output = calls(inner)
         raw_ms.append(median(times))
     after = device.disturbances()
     faults = [name for name, count in after.items() if count != before.get(name, 0)]
@@ -265,12 +262,19 @@ def _block(
 
 
 def _timed_calls(
-    device: Device, call: Callable[..., Any], inputs: Sequence[Any], count: int
+    device: Device,
+    call: Callable[..., Any],
+    fresh: Callable[[], Sequence[Any]],
+    count: int,
+    each_call: bool,
 ) -> tuple[list[float], Any]:
+    inputs = fresh()
     device.settle()
     marks, output = [], None
     for _ in range(count):
         output = None  # frees the last output before the window, not inside it
+        if each_call and marks:
+            inputs = fresh()
         device.flush()
         start = device.mark()
         output = call(*inputs)

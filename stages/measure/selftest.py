@@ -15,7 +15,7 @@ from typing import Any
 from .pool import Answer, Job, Pool
 
 GOOD = ("ok", "too_small")
-LIMITS_S = {"start": 60.0, "load": 20.0, "compile": 60.0, "measure": 15.0}
+LIMITS_S = {"start": 60.0, "load": 15.0, "compile": 90.0, "measure": 15.0}
 
 
 @dataclass(frozen=True)

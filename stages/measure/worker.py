@@ -188,12 +188,19 @@ class Session:
         self._read(prepared, compiled.call, record)
 
     def _read(self, prepared: _Prepared, call: Callable[..., Any], record: Record) -> None:
-        rules = replace(self._rules, max_inner=1) if prepared.mutates else self._rules
+        rules = self._rules
         if prepared.slowest_ms is not None:
             rules = replace(rules, slowest_ms=prepared.slowest_ms)
         self._device.reset_peak()
         agrees = lambda output: prepared.distance(output) <= 1  # noqa: E731
-        reading = protocol.measure(self._device, call, prepared.loaded.fresh, agrees, rules)
+        reading = protocol.measure(
+            self._device,
+            call,
+            prepared.loaded.fresh,
+            agrees,
+            rules,
+            each_call=prepared.mutates,
+        )
         record |= reading.as_dict()
         record["peak_bytes"] = self._device.peak_bytes()
         record["reasons"] = sorted({*record["reasons"], *prepared.reasons})

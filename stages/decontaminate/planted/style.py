@@ -136,7 +136,7 @@ class _Functional(ast.NodeTransformer):
                 name = STATELESS[made.func.attr]  # type: ignore[attr-defined]
                 call = ast.parse(f"torch.nn.functional.{name}()", mode="eval").body
                 assert isinstance(call, ast.Call)
-                call.args, call.keywords = node.args, made.keywords
+                call.args, call.keywords = [*node.args, *made.args], made.keywords
                 return call
         return node
 

@@ -73,7 +73,9 @@ class _Sizes:
 
     def __init__(self, definitions: Definitions, plan: Plan) -> None:
         self.values: dict[str, int] = {}
-        self._taken = set(definitions.names) | set(re.findall(r"\b[A-Z][A-Z0-9_]*\b", definitions.body))
+        self._taken = set(definitions.names) | set(
+            re.findall(r"\b[A-Z][A-Z0-9_]*\b", definitions.body)
+        )
         self._names: dict[str, str] = {}
         self._links = [frozenset(link) for link in plan["links"]]
         self._arguments = {one["name"]: one["value"] for one in plan["arguments"]}
@@ -87,7 +89,11 @@ class _Sizes:
             known = next((self._names[name] for name in sorted(group) if name in self._names), None)
             shared = known or self._same_role(role, value)
             if shared is None:
-                wanted = _upper(argument.split("/")[1].split(".")[-1]) if argument and role != "BATCH" else role
+                wanted = (
+                    _upper(argument.split("/")[1].split(".")[-1])
+                    if argument and role != "BATCH"
+                    else role
+                )
                 shared = self._new(wanted, value)
             for name in group:
                 self._names.setdefault(name, shared)
@@ -182,7 +188,14 @@ def _by_position(plan: Plan) -> list[Mapping[str, Any]]:
             result += [*waiting, given[parameter["name"]]]
             waiting = []
         elif parameter["kind"] != "VAR_POSITIONAL":
-            waiting.append({"name": parameter["name"], "kind": "value", "source": parameter["default"] or "None", "items": []})
+            waiting.append(
+                {
+                    "name": parameter["name"],
+                    "kind": "value",
+                    "source": parameter["default"] or "None",
+                    "items": [],
+                }
+            )
     return result
 
 
@@ -214,7 +227,9 @@ def _drawn(one: Mapping[str, Any], sizes: _Sizes, path: str) -> str:
 
 
 def _init_values(plan: Plan, sizes: _Sizes, defaults: Mapping[str, str]) -> tuple[list[str], str]:
-    values = {one["name"]: sizes.argument(one) for one in plan["arguments"] if "." not in one["name"]}
+    values = {
+        one["name"]: sizes.argument(one) for one in plan["arguments"] if "." not in one["name"]
+    }
     nested: dict[str, dict[str, str]] = {}
     for one in plan["arguments"]:
         if "." in one["name"]:
@@ -236,7 +251,9 @@ def _init_values(plan: Plan, sizes: _Sizes, defaults: Mapping[str, str]) -> tupl
     return result, classes
 
 
-def _configs(nested: Mapping[str, Mapping[str, str]], values: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+def _configs(
+    nested: Mapping[str, Mapping[str, str]], values: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
     """A class for each config object, holding only what is read."""
     texts: list[str] = []
     as_value: dict[str, str] = {}
@@ -248,9 +265,15 @@ def _configs(nested: Mapping[str, Mapping[str, str]], values: Mapping[str, str])
             if value == "<config>":
                 fields[name] = as_value.get(f"{owner}.{name}", "None")
         if is_dict:
-            as_value[owner] = "{" + ", ".join(f'"{name}": {value}' for name, value in fields.items()) + "}"
+            as_value[owner] = (
+                "{" + ", ".join(f'"{name}": {value}' for name, value in fields.items()) + "}"
+            )
             continue
-        title = "Config" if "." not in owner and len(owners) == 1 else "".join(part.title() for part in re.split(r"[._]", owner)) + "Config"
+        title = (
+            "Config"
+            if "." not in owner and len(owners) == 1
+            else "".join(part.title() for part in re.split(r"[._]", owner)) + "Config"
+        )
         lines = [f"    {name} = {value}" for name, value in fields.items()] or ["    pass"]
         texts.append(f"class {title}:\n" + "\n".join(lines))
         as_value[owner] = f"{title}()"
@@ -277,7 +300,11 @@ def _with_needed(definitions: Definitions, body: str) -> list[str]:
     imports = list(definitions.imports)
     for name, line in _USUAL:
         if name not in definitions.names and re.search(rf"(?<![\w.\"']){name}\.", body):
-            place = imports.index("import torch") + 1 if name != "torch" and "import torch" in imports else 0
+            place = (
+                imports.index("import torch") + 1
+                if name != "torch" and "import torch" in imports
+                else 0
+            )
             if imports and imports[0].startswith("from __future__"):
                 place = max(place, 2)
             imports.insert(place, line)
@@ -287,15 +314,25 @@ def _with_needed(definitions: Definitions, body: str) -> list[str]:
 def _described(one: Mapping[str, Any], sizes: _Sizes, path: str = "") -> list[dict[str, Any]]:
     path = path or f"axis/{one['name']}"
     if one["items"]:
-        return [row for index, item in enumerate(one["items"]) for row in _described(item, sizes, f"{path}/{index}")]
+        return [
+            row
+            for index, item in enumerate(one["items"])
+            for row in _described(item, sizes, f"{path}/{index}")
+        ]
     dims = [sizes.of(f"{path}/{index}", value) for index, value in enumerate(one["dims"])]
     dtype = one["dtype"] if one["kind"] == "tensor" else f"value {one['source']}"
-    return [{"name": one["name"].strip("*"), "dtype": dtype, "shape": dims, "evidence": one["evidence"]}]
+    return [
+        {"name": one["name"].strip("*"), "dtype": dtype, "shape": dims, "evidence": one["evidence"]}
+    ]
 
 
 def _any_float(inputs: Sequence[Mapping[str, Any]]) -> bool:
     return any(
-        (one["kind"] == "tensor" and one["dtype"] in ("float32", "complex64") and one["draw"] != "ones")
+        (
+            one["kind"] == "tensor"
+            and one["dtype"] in ("float32", "complex64")
+            and one["draw"] != "ones"
+        )
         or _any_float(one["items"])
         for one in inputs
     )

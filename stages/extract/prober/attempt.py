@@ -35,11 +35,15 @@ class Outcome:
     progress: int = 0
     kind: str = ""
     message: str = ""
-    lines: list[tuple[str, str]] = field(default_factory=list)  # (function, source line), outermost first
+    lines: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # (function, source line), outermost first
     shapes: list[tuple[int, ...]] = field(default_factory=list)
     op: str = ""
     learnt: dict[str, str] = field(default_factory=dict)
-    compared: list[tuple[int, int]] = field(default_factory=list)  # numbers that should have been equal
+    compared: list[tuple[int, int]] = field(
+        default_factory=list
+    )  # numbers that should have been equal
     cost: int = 0
     output: Any = None
     finite: bool = True
@@ -63,7 +67,11 @@ class Tape(TorchFunctionMode):
         self.count += 1
         self.last = (func, args, kwargs)
         name = getattr(func, "__name__", "")
-        if len(args) > 1 and isinstance(args[0], torch.Tensor) and isinstance(args[1], torch.Tensor):
+        if (
+            len(args) > 1
+            and isinstance(args[0], torch.Tensor)
+            and isinstance(args[1], torch.Tensor)
+        ):
             self.cost += _multiplications(name, args[0], args[1])
             if self.cost > MAX_MULTIPLICATIONS:
                 raise TooCostly("too costly a guess")
@@ -110,12 +118,12 @@ class Config:
     def __getitem__(self, name: str) -> Any:
         if not isinstance(name, str):
             raise KeyError(name)
-        program, prefix, known = self.__dict__["_inside"]
+        _program, prefix, known = self.__dict__["_inside"]
         known[f"{prefix}.__dict__"] = "True"
         return getattr(self, name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        program, prefix, known = self.__dict__["_inside"]
+        _program, prefix, known = self.__dict__["_inside"]
         known[f"{prefix}.__dict__"] = "True"
         return self.__dict__.get(name, default)
 
@@ -197,15 +205,21 @@ class Program:
         except BaseException as error:  # noqa: BLE001  crawled code may raise anything, SystemExit too
             return self._failure(error, stage, tape, learnt)
         tensors = flatten(output)
-        outcome = Outcome(bool(tensors), 2, tape.count, learnt=learnt, output=output, cost=tape.cost)
+        outcome = Outcome(
+            bool(tensors), 2, tape.count, learnt=learnt, output=output, cost=tape.cost
+        )
         if not tensors:
             outcome.kind, outcome.message = "NoTensor", f"forward gives {type(output).__name__}"
         outcome.finite = all(
-            bool(torch.isfinite(one).all()) for one in tensors if one.is_floating_point() or one.is_complex()
+            bool(torch.isfinite(one).all())
+            for one in tensors
+            if one.is_floating_point() or one.is_complex()
         )
         return outcome
 
-    def _model(self, state: State, kwargs: dict[str, Any], learnt: dict[str, str], tape: Tape) -> Any:
+    def _model(
+        self, state: State, kwargs: dict[str, Any], learnt: dict[str, str], tape: Tape
+    ) -> Any:
         key = state.args
         if key not in self._models:
             with tape:
@@ -220,7 +234,9 @@ class Program:
             learnt.setdefault(name, source)
         return model
 
-    def _failure(self, error: BaseException, stage: int, tape: Tape, learnt: dict[str, str]) -> Outcome:
+    def _failure(
+        self, error: BaseException, stage: int, tape: Tape, learnt: dict[str, str]
+    ) -> Outcome:
         lines = []
         compared: list[tuple[int, int]] = []
         for frame, number in traceback.walk_tb(error.__traceback__):
@@ -254,7 +270,7 @@ class Program:
                     code = compile(ast.fix_missing_locations(ast.Expression(both)), FILE, "eval")
                     try:
                         one, other = eval(code, frame.f_globals, frame.f_locals)
-                    except Exception:  # noqa: BLE001, S112  whatever an operand raises, there is no hint
+                    except Exception:  # noqa: BLE001  whatever an operand raises, there is no hint
                         continue
                     found += _pairs(one, other)
         return found
@@ -270,7 +286,9 @@ class Program:
                 elif isinstance(node, ast.If):
                     for inner in node.body:
                         if isinstance(inner, ast.Raise):
-                            for number in range(inner.lineno, (inner.end_lineno or inner.lineno) + 1):
+                            for number in range(
+                                inner.lineno, (inner.end_lineno or inner.lineno) + 1
+                            ):
                                 self._conditions.setdefault(number, []).append(node.test)
         return self._conditions
 
@@ -279,7 +297,9 @@ def _pairs(one: Any, other: Any) -> list[tuple[int, int]]:
     if isinstance(one, int) and isinstance(other, int) and not isinstance(one, bool):
         return [(one, other)] if one != other else []
     if isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
-        return [pair for left, right in zip(one, other, strict=True) for pair in _pairs(left, right)]
+        return [
+            pair for left, right in zip(one, other, strict=True) for pair in _pairs(left, right)
+        ]
     return []
 
 
@@ -317,7 +337,11 @@ def tensor(one: Input) -> Any:
     if one.dtype == "int64":
         return torch.randint(0, max(one.bound, 1), one.dims)
     if one.dtype == "bool":
-        return torch.ones(one.dims, dtype=torch.bool) if one.draw == "ones" else torch.rand(one.dims) > 0.5
+        return (
+            torch.ones(one.dims, dtype=torch.bool)
+            if one.draw == "ones"
+            else torch.rand(one.dims) > 0.5
+        )
     if one.dtype == "complex64":
         return torch.randn(one.dims, dtype=torch.complex64)
     if one.draw == "uniform":

@@ -19,14 +19,22 @@ LONG = re.compile(
     r"chars?|input_ids|ids|src|trg|tgt|texts?|timesteps?|documents?|questions?|history|items?|users?|y_true|edge_index|batch_index|"
     r"lengths?|lens?|seq_lens?|x_len\w*|\w*lengths?|category|categories|numbers|step)"
 )
-LENGTHS = re.compile(r"\w*(lengths?|lens?|_len|timesteps?|time_?steps?)|t|step|label|labels|target_length|user|item|users|items")
+LENGTHS = re.compile(
+    r"\w*(lengths?|lens?|_len|timesteps?|time_?steps?)|t|step|label|labels|target_length|user|item|users|items"
+)
 MASK = re.compile(r"\w*mask\w*|valid|pad\w*|attn_bias|visible")
 SIZES = {"h": HEIGHT, "H": HEIGHT, "height": HEIGHT, "w": WIDTH, "W": WIDTH, "width": WIDTH, "batch_size": BATCH, "bs": BATCH,
          "seq_len": LENGTH, "seq_length": LENGTH, "length": LENGTH, "max_len": LENGTH, "n": LENGTH, "bsz": BATCH, "max_seq_len": LENGTH,
          "T": LENGTH, "D": DEPTH, "num_frames": 8, "B": BATCH, "N": LENGTH, "layer_idx": 0, "query_length": LENGTH, "key_length": LENGTH}  # fmt: skip
-PICTURE = re.compile(r"\w*(image|img|frame|picture|rgb|pixel|photo|fmap|feature_map|heatmap|depth|disp|flow|video)\w*")
-VECTOR = re.compile(r"z|\w*(latent|noise|cond|vec|style|action|state|obs\w*|logits?|scores?|emb|temb|w|code|mu|logvar|sigma|anchor|positive|negative|preds?|output1|output2)\w*")
-SEQUENCE = re.compile(r"\w*(hidden|embed|query|key|value|memory|context|token|patch|sequence|seq)\w*|q|k|v|src|tgt|enc\w*|dec\w*|word\w*|qkv|queries|keys|values|encoder_out\w*")
+PICTURE = re.compile(
+    r"\w*(image|img|frame|picture|rgb|pixel|photo|fmap|feature_map|heatmap|depth|disp|flow|video)\w*"
+)
+VECTOR = re.compile(
+    r"z|\w*(latent|noise|cond|vec|style|action|state|obs\w*|logits?|scores?|emb|temb|w|code|mu|logvar|sigma|anchor|positive|negative|preds?|output1|output2)\w*"
+)
+SEQUENCE = re.compile(
+    r"\w*(hidden|embed|query|key|value|memory|context|token|patch|sequence|seq)\w*|q|k|v|src|tgt|enc\w*|dec\w*|word\w*|qkv|queries|keys|values|encoder_out\w*"
+)
 
 _FAMILIES = (
     (re.compile(r"Conv3d|BatchNorm3d|MaxPool3d|ConvTranspose3d|AvgPool3d|InstanceNorm3d|AdaptiveAvgPool3d"), (5, 4, 3)),
@@ -50,7 +58,10 @@ def first_guesses(
     ranks = preferred_ranks(model, code)
     features = _unused_features(model)
     embeds = _starts_with_embedding(model)
-    options = [_options(name, index, ranks, hints.get(name), embeds and index == 0) for index, name in enumerate(required)]
+    options = [
+        _options(name, index, ranks, hints.get(name), embeds and index == 0)
+        for index, name in enumerate(required)
+    ]
     longest = max(len(option) for option in options)
     seen = set()
     for step in range(longest):
@@ -83,8 +94,16 @@ def _moved(one: Input, features: dict[int, int]) -> Input:
 
 
 def preferred_ranks(model: torch.nn.Module, code: str) -> tuple[int, ...]:
-    kinds = [type(module).__name__ for module in model.modules() if type(module).__module__.startswith("torch.")]
-    if "Linear" in kinds[:3] and {"BatchNorm1d", "GroupNorm"} & set(kinds) and not any("Conv" in kind for kind in kinds):
+    kinds = [
+        type(module).__name__
+        for module in model.modules()
+        if type(module).__module__.startswith("torch.")
+    ]
+    if (
+        "Linear" in kinds[:3]
+        and {"BatchNorm1d", "GroupNorm"} & set(kinds)
+        and not any("Conv" in kind for kind in kinds)
+    ):
         return (2, 3)
     for name in kinds:
         for pattern, ranks in _FAMILIES:
@@ -93,7 +112,10 @@ def preferred_ranks(model: torch.nn.Module, code: str) -> tuple[int, ...]:
     sizes = [parameter.dim() for parameter in model.parameters()]
     if 5 in sizes or re.search(r"conv3d|pool3d|, d, h, w|t, h, w", code):
         return (5, 4, 3)
-    if 4 in sizes or re.search(r"2d\(|pixel_shuffle|interpolate|b, c, h, w|n, c, h, w|H, W|h, w\b|size\(3\)|shape\[3\]", code):
+    if 4 in sizes or re.search(
+        r"2d\(|pixel_shuffle|interpolate|b, c, h, w|n, c, h, w|H, W|h, w\b|size\(3\)|shape\[3\]",
+        code,
+    ):
         return (4, 3, 5, 2)
     if re.search(r"1d\(", code) or sizes:
         return (3, 4, 2)
@@ -104,12 +126,22 @@ def _starts_with_embedding(model: torch.nn.Module) -> bool:
     for module in model.modules():
         if type(module) in (torch.nn.Embedding, torch.nn.EmbeddingBag):
             return True
-        if type(module).__name__ in ("Linear", "Conv2d", "Conv1d", "LayerNorm", "LSTM", "GRU", "BatchNorm2d"):
+        if type(module).__name__ in (
+            "Linear",
+            "Conv2d",
+            "Conv1d",
+            "LayerNorm",
+            "LSTM",
+            "GRU",
+            "BatchNorm2d",
+        ):
             return False
     return False
 
 
-def _options(name: str, index: int, ranks: tuple[int, ...], hint: Any, embedded: bool) -> list[Input]:
+def _options(
+    name: str, index: int, ranks: tuple[int, ...], hint: Any, embedded: bool
+) -> list[Input]:
     plain = name.strip("*_")
     lower = plain.lower()
     start = Input(name, evidence="name table")
@@ -133,11 +165,16 @@ def _options(name: str, index: int, ranks: tuple[int, ...], hint: Any, embedded:
         return found
     if re.search(r"edge_index", lower):
         return [*found, replace(start, dims=(2, 160), dtype="int64", bound=40)]
-    if re.fullmatch(r"position_embeddings|rotary_pos_emb|rotary_emb|freqs_cis|image_rotary_emb", lower):
+    if re.fullmatch(
+        r"position_embeddings|rotary_pos_emb|rotary_emb|freqs_cis|image_rotary_emb", lower
+    ):
         pair = replace(start, dims=(BATCH, LENGTH, 32), evidence="name table")
         found.append(replace(start, kind="tuple", items=(pair, pair)))
-    if LENGTHS.fullmatch(lower) and LONG.fullmatch(lower) or lower in ("t", "user", "item"):
-        found += [replace(start, dims=(BATCH,), dtype="int64", bound=10), replace(start, dims=(BATCH,), draw="uniform")]
+    if (LENGTHS.fullmatch(lower) and LONG.fullmatch(lower)) or lower in ("t", "user", "item"):
+        found += [
+            replace(start, dims=(BATCH,), dtype="int64", bound=10),
+            replace(start, dims=(BATCH,), draw="uniform"),
+        ]
         if not re.search("label|step|^t$", lower):
             return found
     if LONG.fullmatch(lower) or embedded:
@@ -191,7 +228,9 @@ def _from_hint(name: str, hint: Mapping[str, Any], index: int) -> Input:
     if "source" in hint:
         return Input(name, kind="value", source=hint["source"], evidence=hint["evidence"])
     if hint.get("kind") in ("list", "tuple"):
-        items = tuple(_from_hint(name, item, index + place) for place, item in enumerate(hint["items"]))
+        items = tuple(
+            _from_hint(name, item, index + place) for place, item in enumerate(hint["items"])
+        )
         return Input(name, kind=hint["kind"], items=items, evidence=hint["evidence"])
     dims = []
     free = iter(FEATURES[index:] + FEATURES[:index])
@@ -206,7 +245,13 @@ def _from_hint(name: str, hint: Mapping[str, Any], index: int) -> Input:
                 own[role] = next(free)
             dims.append(own[role])
     dtype = hint.get("dtype", "float32")
-    return Input(name, dims=tuple(dims), dtype=dtype, bound=10 if dtype == "int64" else 0, evidence=hint["evidence"])
+    return Input(
+        name,
+        dims=tuple(dims),
+        dtype=dtype,
+        bound=10 if dtype == "int64" else 0,
+        evidence=hint["evidence"],
+    )
 
 
 def optional(name: str, state: State) -> Input:
@@ -236,12 +281,16 @@ def variants(one: Input, state: State, error: str) -> Iterator[Input]:
             if count != len(one.items):
                 yield replace(one, items=(one.items * count)[:count])
         yield replace(one.items[0], name=one.name)
-        yield replace(one, items=tuple(_halved(item, place) for place, item in enumerate(one.items)))
+        yield replace(
+            one, items=tuple(_halved(item, place) for place, item in enumerate(one.items))
+        )
         return
     for rank in (len(one.dims) + 1, len(one.dims) - 1, 4, 3, 2, 1):
         if 0 < rank < 6 and rank != len(one.dims):
             yield shaped(one, rank, index)
-    if re.search(r"\bint\b|integer|NoneType|bool value of Tensor|not callable|one element tensors", error):
+    if re.search(
+        r"\bint\b|integer|NoneType|bool value of Tensor|not callable|one element tensors", error
+    ):
         yield replace(one, kind="value", dims=(), source="8")
         yield replace(one, kind="value", dims=(), source="None")
     plain = replace(one, items=())

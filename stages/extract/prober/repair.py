@@ -98,19 +98,29 @@ def _sizes(state: State, failed: Outcome) -> Iterator[State]:
         if match:
             yield from _equate(state, int(match[wrong]), int(match[wanted]))
             return
-    match = re.search(r"[Ee]xpected number of channels in input to be divisible by num_groups.*?shape \[\d+, (\d+)", failed.message)
+    match = re.search(
+        r"[Ee]xpected number of channels in input to be divisible by num_groups.*?shape \[\d+, (\d+)",
+        failed.message,
+    )
     if match:
         for size in (64, 128):
             yield from _equate(state, int(match[1]), size)
-    match = re.search(r"maximum size for tensor at dimension -?\d+ is (\d+) but size is (\d+)", failed.message)
+    match = re.search(
+        r"maximum size for tensor at dimension -?\d+ is (\d+) but size is (\d+)", failed.message
+    )
     if match:
         yield from _equate(state, int(match[1]), int(match[2]) * 8)
-    match = re.search(r"expects split_sizes to sum exactly to (\d+).*?split_sizes=\[([\d, ]+)\]", failed.message)
+    match = re.search(
+        r"expects split_sizes to sum exactly to (\d+).*?split_sizes=\[([\d, ]+)\]", failed.message
+    )
     if match:
         yield from _equate(state, int(match[1]), sum(int(part) for part in match[2].split(",")))
     if re.search(r"divisible", failed.message) or re.search(r"%", _last(failed)):
         yield from _divisible(state, failed)
-    if re.search(r"size is too small|[Kk]ernel size can't be greater|Padding size should be less|smaller than|must be greater|more than 1 (value|spatial)", failed.message):
+    if re.search(
+        r"size is too small|[Kk]ernel size can't be greater|Padding size should be less|smaller than|must be greater|more than 1 (value|spatial)",
+        failed.message,
+    ):
         yield from _scaled(state, (2, 4, 7))
     match = re.search(r"Dimension out of range.*but got (\d+)", failed.message)
     if match:
@@ -183,7 +193,10 @@ def _spatial(state: State, wrong: int, wanted: int) -> Iterator[State]:
         if len(one.dims) in (4, 5):
             area = one.dims[-1] * one.dims[-2]
             ideal = (wanted * area / max(wrong, 1)) ** 0.5
-            sides = sorted({28, 32, 64, 84, 96, 128, 224, 8, 16, 14, 7, round(ideal)}, key=lambda side: (abs(side - ideal), side))
+            sides = sorted(
+                {28, 32, 64, 84, 96, 128, 224, 8, 16, 14, 7, round(ideal)},
+                key=lambda side: (abs(side - ideal), side),
+            )
             for side in sides[:5]:
                 yield state.with_input(replace(one, dims=(*one.dims[:-2], side, side)))
         elif len(one.dims) in (2, 3):
@@ -210,7 +223,10 @@ def _scaled(state: State, factors: tuple[float, ...]) -> Iterator[State]:
         inputs = []
         for one in state.inputs or ():
             first = 2 if len(one.dims) > 3 else (1 if len(one.dims) == 3 else len(one.dims))
-            dims = tuple(max(1, int(size * factor)) if index >= first else size for index, size in enumerate(one.dims))
+            dims = tuple(
+                max(1, int(size * factor)) if index >= first else size
+                for index, size in enumerate(one.dims)
+            )
             inputs.append(replace(one, dims=dims))
         yield replace(state, inputs=tuple(inputs))
 
@@ -221,13 +237,19 @@ def _ranks(state: State, failed: Outcome) -> Iterator[State]:
         match = re.search(pattern, failed.message)
         if match:
             wanted.append(int(match[1]))
-    match = re.search(r"Dimension out of range \(expected to be in range of \[-\d+, (\d+)\], but got (-?\d+)\)", failed.message)
+    match = re.search(
+        r"Dimension out of range \(expected to be in range of \[-\d+, (\d+)\], but got (-?\d+)\)",
+        failed.message,
+    )
     if match:
         wanted.append(int(match[2]) + 1 if int(match[2]) >= 0 else -int(match[2]))
     match = re.search(r"too many indices for tensor of dimension (\d+)", failed.message)
     if match:
         wanted += [int(match[1]) + 1, int(match[1]) + 2]
-    match = re.search(r"number of dimensions in the tensor input does not match.*input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)", failed.message)
+    match = re.search(
+        r"number of dimensions in the tensor input does not match.*input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)",
+        failed.message,
+    )
     if match:
         wanted = [int(match[2])]
     for rank in dict.fromkeys(wanted):
@@ -239,22 +261,32 @@ def _ranks(state: State, failed: Outcome) -> Iterator[State]:
                         yield replace(
                             state,
                             inputs=tuple(
-                                by_rank(other, rank, state) if other.kind == "tensor" and len(other.dims) == len(one.dims) else other
+                                by_rank(other, rank, state)
+                                if other.kind == "tensor" and len(other.dims) == len(one.dims)
+                                else other
                                 for other in state.inputs or ()
                             ),
                         )
                 elif one.items:
-                    items = tuple(by_rank(item, rank, state) if item.kind == "tensor" else item for item in one.items)
+                    items = tuple(
+                        by_rank(item, rank, state) if item.kind == "tensor" else item
+                        for item in one.items
+                    )
                     yield state.with_input(replace(one, items=items))
                     if rank < 6 and "unpack" in failed.message:
                         yield state.with_input(replace(one, items=(one.items * rank)[:rank]))
                 if one.kind == "tensor" and "unpack" in failed.message and rank <= 5:
-                    yield state.with_input(replace(one, kind="tuple", items=(replace(one, items=()),) * rank, dims=()))
+                    yield state.with_input(
+                        replace(one, kind="tuple", items=(replace(one, items=()),) * rank, dims=())
+                    )
 
 
 def _types(state: State, failed: Outcome) -> Iterator[State]:
     text = failed.message
-    if re.search(r"scalar types?:? ?(\w+, )*Long|indices.*(Long|int64)|dtype int64|must be long|type Long|index tensor|expected.*(int64|Long)|class values? .*smaller|torch\.LongTensor|as indices must be|integer tensor|to be.*Long|Index tensor|not implemented for 'Float'|tensors used as indices|slice indices must be integers|only integer tensors|can only be applied to.*integ", text):
+    if re.search(
+        r"scalar types?:? ?(\w+, )*Long|indices.*(Long|int64)|dtype int64|must be long|type Long|index tensor|expected.*(int64|Long)|class values? .*smaller|torch\.LongTensor|as indices must be|integer tensor|to be.*Long|Index tensor|not implemented for 'Float'|tensors used as indices|slice indices must be integers|only integer tensors|can only be applied to.*integ",
+        text,
+    ):
         for one in _suspects(state, failed):
             changed = _typed(one, "int64")
             if changed != one:
@@ -264,7 +296,10 @@ def _types(state: State, failed: Outcome) -> Iterator[State]:
             changed = _typed(one, "bool")
             if changed != one:
                 yield state.with_input(changed)
-    if re.search(r"[Ff]loat|Long|not implemented for 'Bool'|same dtype|floating|subtract.*bool|must have the same dtype|to have the same dtype", text):
+    if re.search(
+        r"[Ff]loat|Long|not implemented for 'Bool'|same dtype|floating|subtract.*bool|must have the same dtype|to have the same dtype",
+        text,
+    ):
         for one in _suspects(state, failed):
             changed = _typed(one, "float32")
             if changed != one:
@@ -284,7 +319,11 @@ def _typed(one: Input, dtype: str) -> Input:
 
 def _missing(state: State, failed: Outcome, optionals: dict[str, str]) -> Iterator[State]:
     """An optional argument that is needed after all."""
-    if "NoneType" not in failed.message and "None" not in failed.message and failed.kind != "AssertionError":
+    if (
+        "NoneType" not in failed.message
+        and "None" not in failed.message
+        and failed.kind != "AssertionError"
+    ):
         return
     given = {one.name for one in state.inputs or ()}
     words = set(re.findall(r"\w+", " ".join(line for _, line in failed.lines)))
@@ -305,7 +344,13 @@ def _reshapes(state: State, failed: Outcome) -> Iterator[State]:
         fixed *= abs(part)
     variables = state.variables()
     for path, size in variables:
-        if size and total % size == 0 and path[0] == "axis" and path[-1] != "0" and fixed % (total // size) == 0:
+        if (
+            size
+            and total % size == 0
+            and path[0] == "axis"
+            and path[-1] != "0"
+            and fixed % (total // size) == 0
+        ):
             yield state.with_variable(path, fixed // (total // size))
     for path, size in variables:
         if path[0] == "axis" and path[-1] != "0":
@@ -346,7 +391,9 @@ def _same_shape(state: State, one: Input, model: Input) -> State:
     return changed
 
 
-def _alternatives_of_inputs(state: State, failed: Outcome, optionals: dict[str, str]) -> Iterator[State]:
+def _alternatives_of_inputs(
+    state: State, failed: Outcome, optionals: dict[str, str]
+) -> Iterator[State]:
     for one in _suspects(state, failed)[:3]:
         for other in variants(one, state, f"{failed.kind}: {failed.message}"):
             if other != one:
@@ -354,11 +401,20 @@ def _alternatives_of_inputs(state: State, failed: Outcome, optionals: dict[str, 
 
 
 def _alternatives_of_arguments(state: State, failed: Outcome) -> Iterator[State]:
-    words = set(re.findall(r"\w+", " ".join(line for _, line in failed.lines[-3:]) + " " + failed.message))
-    if failed.stage == 2 and not re.search(r"not callable|object|module|argument|unsupported|NoneType|not iterable|subscript|divis|invalid|modulo|support|unknown|Unknown|choose|mode", failed.message):
+    words = set(
+        re.findall(r"\w+", " ".join(line for _, line in failed.lines[-3:]) + " " + failed.message)
+    )
+    if failed.stage == 2 and not re.search(
+        r"not callable|object|module|argument|unsupported|NoneType|not iterable|subscript|divis|invalid|modulo|support|unknown|Unknown|choose|mode",
+        failed.message,
+    ):
         return
     names = [name for name, _ in state.args]
-    suspects = [name for name in names if name.split(".")[-1] in words or name.split(".")[-1].strip("_") in words]
+    suspects = [
+        name
+        for name in names
+        if name.split(".")[-1] in words or name.split(".")[-1].strip("_") in words
+    ]
     if failed.stage < 2:
         suspects += [name for name in names if name not in suspects]
     for name in suspects[:6]:
@@ -366,21 +422,51 @@ def _alternatives_of_arguments(state: State, failed: Outcome) -> Iterator[State]
         found, _ = lexicon.values(name.split(".")[-1])
         options = list(found)
         options += ["nn.ReLU", "nn.Identity()", "64", "2", "[64, 128]", "None", "(64, 64)", "False"]
-        if "iterable" in failed.message or "subscript" in failed.message or "len()" in failed.message:
-            options = ["[64, 128]", "(8, 8)", "[2, 2, 2, 2]", "[64, 128, 256, 512]", lexicon.CONFIG, "{}", *options]
+        if (
+            "iterable" in failed.message
+            or "subscript" in failed.message
+            or "len()" in failed.message
+        ):
+            options = [
+                "[64, 128]",
+                "(8, 8)",
+                "[2, 2, 2, 2]",
+                "[64, 128, 256, 512]",
+                lexicon.CONFIG,
+                "{}",
+                *options,
+            ]
         if "not callable" in failed.message:
-            options = ["nn.ReLU", "nn.Identity", "nn.Identity()", "nn.BatchNorm2d", "nn.LayerNorm", "nn.Conv2d", "F.relu", *options]
+            options = [
+                "nn.ReLU",
+                "nn.Identity",
+                "nn.Identity()",
+                "nn.BatchNorm2d",
+                "nn.LayerNorm",
+                "nn.Conv2d",
+                "F.relu",
+                *options,
+            ]
         if "has no attribute" in failed.message:
             options = [lexicon.CONFIG, "nn.Identity()", "nn.Linear(64, 64)", "'relu'", *options]
-        if "unhashable" in failed.message or "KeyError" in failed.kind or "concatenate str" in failed.message:
+        if (
+            "unhashable" in failed.message
+            or "KeyError" in failed.kind
+            or "concatenate str" in failed.message
+        ):
             options = [option for option in options if option.startswith("'")] + options
-        if "cannot be interpreted as an integer" in failed.message or "must be int" in failed.message:
+        if (
+            "cannot be interpreted as an integer" in failed.message
+            or "must be int" in failed.message
+        ):
             options = ["64", "2", "1", *options]
         for option in list(dict.fromkeys(options))[:10]:
             if option != old:
                 plain = replace(
                     state,
-                    args=tuple((key, value) for key, value in state.args if not key.startswith(name + ".")),
+                    args=tuple(
+                        (key, value) for key, value in state.args if not key.startswith(name + ".")
+                    ),
                 )
                 yield plain.with_arg(name, option)
 
@@ -389,7 +475,7 @@ def _suspects(state: State, failed: Outcome) -> list[Input]:
     """Inputs, those that the failing line of `forward` names first."""
     text = " ".join(line for where, line in failed.lines)
     words = re.findall(r"\w+", text)
-    first = [shape for shape in failed.shapes]
+    first = list(failed.shapes)
 
     def rank(one: Input) -> tuple[int, int]:
         named = 0 if one.name in words else 1

@@ -26,7 +26,12 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
         code = "\n".join(request["imports"]) + "\n\n\n" + request["body"] + "\n"
         program = Program(code, request)
     except Exception as error:  # noqa: BLE001  crawled code may raise anything
-        return {"found": False, "stage": "import", "error": f"{type(error).__name__}: {error}"[:300], "tries": 0}
+        return {
+            "found": False,
+            "stage": "import",
+            "error": f"{type(error).__name__}: {error}"[:300],
+            "tries": 0,
+        }
     return _Search(program, request).run()
 
 
@@ -53,7 +58,12 @@ class _Search:
         self.rejected: dict[str, Any] | None = None
 
     def run(self) -> dict[str, Any]:
-        self._push(self._first_arguments(), (0, 0))
+        first = self._first_arguments()
+        self._push(first, (0, 0))
+        for name, found in sorted(self.request["arguments"].items()):
+            for source, _ in found[1:]:
+                if first.arg(name) is not None and self._exists(source):
+                    self._push(first.with_arg(name, source), (0, 0))
         tries = built = spent = 0
         for tries in range(1, self.request["tries"] + 1):
             if not self.queue:
@@ -76,10 +86,15 @@ class _Search:
                     return finished
                 self.rejected = self.rejected or finished
             else:
-                if self.best is None or (outcome.stage, outcome.progress) >= (self.best.stage, self.best.progress):
+                if self.best is None or (outcome.stage, outcome.progress) >= (
+                    self.best.stage,
+                    self.best.progress,
+                ):
                     self.best = outcome
                 priority = (outcome.stage, outcome.progress)
-                for better in itertools.islice(repairs(state, outcome, self.optionals, self.nullable), 24):
+                for better in itertools.islice(
+                    repairs(state, outcome, self.optionals, self.nullable), 24
+                ):
                     self._push(better, priority)
         return self._failure(tries)
 
@@ -97,26 +112,45 @@ class _Search:
             if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
                 continue
             known = hints.get(one.name)
-            if known:
-                args[one.name], self.evidence[one.name] = known[0]
-                continue
+            if known and (
+                one.default is inspect.Parameter.empty or known[0][0] != repr(one.default)
+            ):
+                usable = [pair for pair in known if self._exists(pair[0])]
+                if usable:
+                    args[one.name], self.evidence[one.name] = usable[0]
+                    continue
             if one.default is not inspect.Parameter.empty:
                 if "drop" in one.name and isinstance(one.default, float) and one.default > 0:
-                    args[one.name], self.evidence[one.name] = "0.0", "no dropout: the output must repeat"
+                    args[one.name], self.evidence[one.name] = (
+                        "0.0",
+                        "no dropout: the output must repeat",
+                    )
                 elif type(one.default) is int and one.default >= 16 and lexicon.values(one.name)[1]:
                     args[one.name], self.evidence[one.name] = str(one.default), "default"
                     taken.add(str(one.default))
                 continue
-            annotation = "" if one.annotation is inspect.Parameter.empty else _name_of(one.annotation)
+            annotation = (
+                "" if one.annotation is inspect.Parameter.empty else _name_of(one.annotation)
+            )
             found, is_size = lexicon.values(one.name, annotation)
             choice = found[0]
             if is_size:
                 choice = next((size for size in found if size not in taken), found[0])
                 taken.add(choice)
             if choice in ("BasicBlock", "Bottleneck", "Block"):
-                choice = next((name for name in found if name in self.program.names or "." in name), found[0])
+                choice = next(
+                    (name for name in found if name in self.program.names or "." in name), found[0]
+                )
             args[one.name], self.evidence[one.name] = choice, "name table"
         return State(tuple(args.items()))
+
+    def _exists(self, source: str) -> bool:
+        """Whether all names of a call site's value are defined in the program."""
+        try:
+            eval(source, self.program.names)
+        except Exception:  # noqa: BLE001  crawled code may raise anything
+            return False
+        return True
 
     def _push_first_inputs(self, state: State, model: Any) -> None:
         required = []
@@ -153,7 +187,9 @@ class _Search:
     def _finished(self, state: State, tries: int) -> dict[str, Any]:
         """The program of a state that ran, and what its users will see."""
         request = self.request
-        definitions = Definitions(tuple(request["imports"]), request["body"], frozenset(request["names"]))
+        definitions = Definitions(
+            tuple(request["imports"]), request["body"], frozenset(request["names"])
+        )
         finished = assemble(definitions, self._plan(state, tries), request["defaults"])
         facts = verify(finished.code, finished.has_float)
         return {"found": True, "tries": tries, **asdict(finished), **facts}
@@ -173,7 +209,9 @@ class _Search:
             "constructor": [_described(one) for one in self.constructor],
             "forward": [_described(one) for one in self.forward],
             "inputs": [_as_dict(one) for one in state.inputs or ()],
-            "links": [sorted("/".join(path) for path in link) for link in sorted(state.links, key=sorted)],
+            "links": [
+                sorted("/".join(path) for path in link) for link in sorted(state.links, key=sorted)
+            ],
         }
 
     def _failure(self, tries: int) -> dict[str, Any]:
@@ -183,7 +221,13 @@ class _Search:
         stage = "init" if best is None or best.stage < 2 else "forward"
         error = f"{best.kind}: {best.message}" if best else "nothing to try"
         where = best.lines[-1][1] if best and best.lines else ""
-        return {"found": False, "stage": stage, "error": error[:300], "line": where[:200], "tries": tries}
+        return {
+            "found": False,
+            "stage": stage,
+            "error": error[:300],
+            "line": where[:200],
+            "tries": tries,
+        }
 
 
 def replace_message(outcome: Outcome, message: str) -> Outcome:
@@ -204,13 +248,21 @@ def _parameters(function: Any) -> list[inspect.Parameter]:
         found = list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError):
         return []
-    return found[1:] if found and found[0].kind in (found[0].POSITIONAL_ONLY, found[0].POSITIONAL_OR_KEYWORD) else found
+    return (
+        found[1:]
+        if found and found[0].kind in (found[0].POSITIONAL_ONLY, found[0].POSITIONAL_OR_KEYWORD)
+        else found
+    )
 
 
 def _name_of(annotation: Any) -> str:
     if isinstance(annotation, str):
         return annotation
-    return getattr(annotation, "__name__", str(annotation)) if not hasattr(annotation, "__args__") else str(annotation)
+    return (
+        getattr(annotation, "__name__", str(annotation))
+        if not hasattr(annotation, "__args__")
+        else str(annotation)
+    )
 
 
 def _described(one: inspect.Parameter) -> dict[str, Any]:

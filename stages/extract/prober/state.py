@@ -46,7 +46,9 @@ class State:
         """Replaces the input of that name, or adds it at the end."""
         inputs = self.inputs or ()
         if any(old.name == new.name for old in inputs):
-            return replace(self, inputs=tuple(new if old.name == new.name else old for old in inputs))
+            return replace(
+                self, inputs=tuple(new if old.name == new.name else old for old in inputs)
+            )
         return replace(self, inputs=(*inputs, new))
 
     def variables(self) -> list[tuple[Path, int]]:

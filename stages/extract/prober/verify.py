@@ -36,7 +36,11 @@ def verify(code: str, has_float: bool) -> dict[str, Any]:
     if not _equal(first, again):
         return {"verdict": "nondeterministic", "detail": "two runs on equal inputs differ", **facts}
     if has_float and _equal(first, other):
-        return {"verdict": "constant_output", "detail": "other inputs give the same output", **facts}
+        return {
+            "verdict": "constant_output",
+            "detail": "other inputs give the same output",
+            **facts,
+        }
     return {"verdict": "ok", "detail": "", **facts}
 
 

@@ -15,6 +15,7 @@ from stages.validate.probes.runs import Subject
 MOST = 64  # operations, and parameters, that are looked at; evenly spread above that
 LEAST = 4
 TRIALS = 3  # draws of noise before a value is said not to matter
+CALLS = 8000  # operations played again, for a program of very many small ones
 BUDGET = 1e9  # floating-point operations or bytes that may be spent on looking
 CARELESS = ("multi_head_attention_forward",)
 """Functions of torch that compute what their callers drop: averaged weights, by default."""
@@ -81,9 +82,11 @@ def calls(tape: Tape) -> Seen:
             left_out = _played(tape, swap=(position, source))
             if left_out is not None and differ.apart(left_out, _outputs(tape)) <= CALM:
                 redundant.append(position)
+    # Whole numbers may have been read by `tolist`, which leaves no trace.
+    floating = [call for p in sorted(dead) if _is_floating(tape, call := tape.calls[p])]
     return {
-        "dead_ops": [tape.calls[p].name for p in sorted(dead) if not _careless(tape.calls[p])],
-        "dead_ops_of_torch": [tape.calls[p].name for p in sorted(dead) if _careless(tape.calls[p])],
+        "dead_ops": [c.name for c in floating if c.caller not in CARELESS],
+        "dead_ops_of_torch": [c.name for c in floating if c.caller in CARELESS],
         "absorbed_ops": [tape.calls[p].name for p in absorbed],
         "redundant_ops": [tape.calls[p].name for p in redundant],
         "ops_looked_at": len(looked),
@@ -100,7 +103,7 @@ def shaken(value: torch.Tensor, seed: int = 0) -> torch.Tensor:
     finite = torch.nan_to_num(value, nan=0.0, posinf=0.0, neginf=0.0)
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(value.shape, generator=generator, dtype=torch.float32).to(value.dtype)
-    return value + noise * max(differ.rms(finite), 1e-3)
+    return finite + noise * max(differ.rms(finite), 1e-3)
 
 
 def _effect(tape: Tape, indices: Iterable[int]) -> float:
@@ -162,14 +165,15 @@ def _is_identity(value: torch.Tensor) -> bool:
     return value.numel() > 1 and bool(torch.all(value == value.flatten()[0]))
 
 
-def _careless(call: Call) -> bool:
-    return call.caller in CARELESS
+def _is_floating(tape: Tape, call: Call) -> bool:
+    return any(tape.values[index].is_floating_point() for index in call.writes)
 
 
 def _spread(items: list[Any], tape: Tape) -> list[Any]:
     """As many of the items as may be looked at, evenly spread, first and last included."""
     once = cost.flops(tape)[0] + cost.bytes_unfused(tape)
-    most = max(LEAST, min(MOST, int(BUDGET / max(1, once))))
+    affordable = min(BUDGET / max(1, once), CALLS / max(1, len(tape.calls)))
+    most = max(LEAST, min(MOST, int(affordable)))
     if len(items) <= most:
         return items
     return [items[round(k * (len(items) - 1) / (most - 1))] for k in range(most)]

@@ -16,13 +16,17 @@ from stages import STAGES
 STAGE = next(stage for stage in STAGES if stage.name == "extract")
 
 
-def extract(text: str, folder: Path, package: Mapping[str, str] | None = None, path: str = "file.py") -> list[Outcome]:
+def extract(
+    text: str, folder: Path, package: Mapping[str, str] | None = None, path: str = "file.py"
+) -> list[Outcome]:
     """The outcomes of one file; `package` are the other files of its package."""
     files = {**(package or {}), path: text}
     sha256 = digest(repr(sorted(files.items())))
     rows = [{"path": name, "text": files[name]} for name in sorted(files)]
     if package is not None:
-        write_table(pa.Table.from_pylist(rows, schema=PACKAGE), package_path(sha256, folder / "shared"))
+        write_table(
+            pa.Table.from_pylist(rows, schema=PACKAGE), package_path(sha256, folder / "shared")
+        )
     row = dict.fromkeys(STAGE.reads, "") | {"path": path, "text": text}
     row["package_sha256"] = sha256 if package is not None else ""
     place = Workplace(cache=_cache(), shared=folder / "shared", data=folder)

@@ -5,13 +5,16 @@ from pathlib import Path
 import pytest
 
 from pipeline.source.program import sizes_of
+from pipeline.stage import Kept
 from tests.stages.extract.helpers import extract, one_kept, reasons
 
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 
 
 def test_a_class_becomes_a_program_in_kernelbench_format(tmp_path: Path) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + '''
 SCALE = 0.5
 UNUSED = 7
 
@@ -34,6 +37,7 @@ class Gate(nn.Module):
 if __name__ == "__main__":
     print(Gate(3, 4))
 '''
+    )
     row = one_kept(extract(text, tmp_path))
     code = str(row["code"])
     assert row["class_name"] == "Gate"
@@ -45,11 +49,15 @@ if __name__ == "__main__":
     assert "torch.randn(BATCH, SEQ_LEN, DIM)" in code
     assert "return [DIM, HIDDEN_DIM]" in code
     edits = " ".join(row["edits"])  # type: ignore[arg-type]
-    assert "renamed the class Gate to Model" in edits and "keyword-only" in edits and "unused" in edits
+    assert (
+        "renamed the class Gate to Model" in edits and "keyword-only" in edits and "unused" in edits
+    )
 
 
 def test_every_module_class_has_an_outcome(tmp_path: Path) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + """
 from somewhere import special
 
 class Base(nn.Module):
@@ -82,7 +90,8 @@ class Constant(nn.Module):
 class Plain:
     def forward(self, x):
         return x
-'''
+"""
+    )
     assert reasons(extract(text, tmp_path)) == {
         "Base": "abstract",
         "Abstract": "abstract",
@@ -95,7 +104,9 @@ class Plain:
 
 
 @pytest.mark.parametrize("text", ["", "x = 1\n", "class A:\n    pass\n", "import torch\n"])
-def test_a_file_without_module_classes_is_removed_with_that_reason(text: str, tmp_path: Path) -> None:
+def test_a_file_without_module_classes_is_removed_with_that_reason(
+    text: str, tmp_path: Path
+) -> None:
     (outcome,) = extract(text, tmp_path)
     assert outcome.reason == "no_module"  # type: ignore[union-attr]
 
@@ -105,16 +116,85 @@ def test_a_file_that_is_not_python_costs_one_row(tmp_path: Path) -> None:
     assert outcome.reason == "syntax_error"  # type: ignore[union-attr]
 
 
-def test_of_two_classes_with_one_name_the_last_counts_as_in_python(tmp_path: Path) -> None:
+def test_two_classes_of_one_name_are_two_rows(tmp_path: Path) -> None:
     text = HEAD + (
         "class A(nn.Module):\n    def forward(self, x):\n        return x + 1\n\n"
         "class A(nn.Module):\n    def forward(self, x):\n        return x * 3\n"
     )
-    assert "x * 3" in str(one_kept(extract(text, tmp_path))["code"])
+    first, second = extract(text, tmp_path)
+    assert isinstance(first, Kept) and isinstance(second, Kept)
+    assert "x + 1" in first.columns["code"] and "x * 3" in second.columns["code"]
+
+
+def test_arguments_come_from_call_sites_with_their_count(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Basic(nn.Module):
+    expansion = 2
+
+    def __init__(self, width):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width * self.expansion, 3, padding=1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+class Net(nn.Module):
+    def __init__(self, block, width, depth):
+        super().__init__()
+        self.blocks = nn.ModuleList(block(width) for _ in range(depth))
+        self.last = nn.Conv2d(width * block.expansion, 5, 1)
+
+    def forward(self, x):
+        return sum(self.last(block(x)) for block in self.blocks)
+
+def small():
+    return Net(Basic, 24, 3)
+
+def smaller(width):
+    return Net(Basic, width, depth=3)
+"""
+    )
+    _, net = extract(text, tmp_path)
+    assert isinstance(net, Kept), net
+    assert "class Basic" in net.columns["code"]
+    assert net.columns["arguments"] == [
+        {"name": "block", "value": "Basic", "evidence": "call site (2)"},
+        {"name": "width", "value": "WIDTH", "evidence": "call site (1)"},
+        {"name": "depth", "value": "3", "evidence": "call site (2)"},
+    ]
+
+
+def test_einops_is_written_as_tensor_methods(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+from einops import rearrange
+from einops.layers.torch import Rearrange
+
+class Heads(nn.Module):
+    def __init__(self, dim, heads=4):
+        super().__init__()
+        self.heads = heads
+        self.first = Rearrange("b n d -> b d n")
+        self.qkv = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        x = rearrange(self.qkv(x), "b n (h d) -> b h n d", h=self.heads)
+        return self.first(rearrange(x, "b h n d -> b n (h d)"))
+"""
+    )
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert "einops" not in code
+    assert "self.qkv(x).unflatten(2, (self.heads, -1)).permute(0, 2, 1, 3)" in code
+    assert "x.permute(0, 2, 1, 3).flatten(2, 3)" in code
 
 
 def test_definitions_stand_before_what_needs_them_at_once(tmp_path: Path) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + """
 class Outer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -134,12 +214,15 @@ class Inner(Base):
 
     def forward(self, x):
         return x * self.weight
-'''
+"""
+    )
     assert set(reasons(extract(text, tmp_path)).values()) == {"abstract", "kept"}
 
 
 def test_logging_and_registries_are_dropped_and_listed(tmp_path: Path) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + """
 import logging
 from registry import MODELS
 logger = logging.getLogger(__name__)
@@ -151,7 +234,8 @@ class Quiet(nn.Module):
             logger.warning("many")
         logger.info("here")
         return x * 2
-'''
+"""
+    )
     row = one_kept(extract(text, tmp_path))
     code = str(row["code"])
     assert "logger" not in code and "MODELS" not in code and "if x.dim()" not in code
@@ -168,7 +252,9 @@ def test_annotations_need_no_imports(tmp_path: Path) -> None:
 
 
 def test_a_config_object_holds_what_is_read_and_no_more(tmp_path: Path) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + """
 class TinyConfig:
     def __init__(self, hidden_size=256, num_attention_heads=4, unused=3):
         self.hidden_size = hidden_size
@@ -182,24 +268,49 @@ class Block(nn.Module):
     def forward(self, hidden_states):
         b, n, d = hidden_states.shape
         return self.proj(hidden_states).view(b, n, self.heads, d // self.heads)
-'''
+"""
+    )
     row = one_kept(extract(text, tmp_path))
     code = str(row["code"])
     assert "class Config:" in code and "num_attention_heads = 4" in code and "unused" not in code
     assert "hidden_size = HIDDEN_SIZE" in code and "HIDDEN_SIZE = 256" in code
-    assert {"name": "config.num_attention_heads", "value": "4", "evidence": "config default"} in row["arguments"]  # type: ignore[operator]
+    assert {
+        "name": "config.num_attention_heads",
+        "value": "4",
+        "evidence": "config default",
+    } in row["arguments"]  # type: ignore[operator]
 
 
 CASES = {
     "tokens": ("self.e = nn.Embedding(vocab_size, dim)", "ids", "self.e(ids)", "vocab_size, dim"),
     "picture": ("self.c = nn.Conv2d(in_channels, 8, 3)", "x", "self.c(x)", "in_channels"),
-    "skip": ("self.c = nn.Conv2d(in_ch, out_ch, 3, padding=1)", "x", "self.c(x) + x", "in_ch, out_ch"),
-    "recurrent": ("self.r = nn.GRU(input_size, hidden_size)", "x", "self.r(x)[0]", "input_size, hidden_size"),
+    "skip": (
+        "self.c = nn.Conv2d(in_ch, out_ch, 3, padding=1)",
+        "x",
+        "self.c(x) + x",
+        "in_ch, out_ch",
+    ),
+    "recurrent": (
+        "self.r = nn.GRU(input_size, hidden_size)",
+        "x",
+        "self.r(x)[0]",
+        "input_size, hidden_size",
+    ),
     "two": ("self.a = nn.Linear(dim, 5)", "x, y", "self.a(x) + self.a(y)", "dim"),
     "pair": ("self.a = nn.Bilinear(dim1, dim2, 7)", "x, y", "self.a(x, y)", "dim1, dim2"),
     "loss": ("pass", "pred, target", "F.cross_entropy(pred, target)", ""),
-    "flat": ("self.a = nn.Linear(8 * 14 * 14, 10); self.c = nn.Conv2d(1, 8, 2, 2)", "x", "self.a(self.c(x).flatten(1))", ""),
-    "heads": ("self.a = nn.MultiheadAttention(dim, num_heads)", "q, k, v", "self.a(q, k, v)[0]", "dim, num_heads"),
+    "flat": (
+        "self.a = nn.Linear(8 * 14 * 14, 10); self.c = nn.Conv2d(1, 8, 2, 2)",
+        "x",
+        "self.a(self.c(x).flatten(1))",
+        "",
+    ),
+    "heads": (
+        "self.a = nn.MultiheadAttention(dim, num_heads)",
+        "q, k, v",
+        "self.a(q, k, v)[0]",
+        "dim, num_heads",
+    ),
     "list": ("pass", "xs", "torch.cat([x.sigmoid() for x in xs], 1)", ""),
     "assertion": ("self.n = num_features", "x", "check(x, self.n).mean(0)", "num_features"),
     "activation": ("self.a = act_layer()", "x", "self.a(x)", "act_layer"),
@@ -209,10 +320,14 @@ CASES = {
 
 
 def test_arguments_and_inputs_are_inferred_for_many_kinds_of_classes(tmp_path: Path) -> None:
-    text = HEAD + "def check(x, n):\n    assert x.shape[1] == n\n    return x\n" + "".join(
-        f"\n\nclass {name.title()}(nn.Module):\n    def __init__(self{', ' + params if params else ''}):\n"
-        f"        super().__init__()\n        {init}\n\n    def forward(self, {inputs}):\n        return {result}\n"
-        for name, (init, inputs, result, params) in CASES.items()
+    text = (
+        HEAD
+        + "def check(x, n):\n    assert x.shape[1] == n\n    return x\n"
+        + "".join(
+            f"\n\nclass {name.title()}(nn.Module):\n    def __init__(self{', ' + params if params else ''}):\n"
+            f"        super().__init__()\n        {init}\n\n    def forward(self, {inputs}):\n        return {result}\n"
+            for name, (init, inputs, result, params) in CASES.items()
+        )
     )
     found = reasons(extract(text, tmp_path))
     assert set(found) == {name.title() for name in CASES}

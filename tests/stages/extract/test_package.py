@@ -19,7 +19,9 @@ PACKAGE = {
         "class Base(nn.Module):\n    def __init__(self, dim):\n        super().__init__()\n        self.dim = dim\n"
     ),
 }  # fmt: skip
-MODEL = HEAD + '''
+MODEL = (
+    HEAD
+    + """
 from pkg import Norm
 from .base import Base
 from .layers import acts
@@ -39,13 +41,20 @@ class Block(Base):
         if fused is not None:
             return fused(x)
         return acts.gate(self.norm(x)) + again.gate(x)
-'''
+"""
+)
 
 
-def test_a_class_is_followed_through_relative_absolute_and_re_exported_imports(tmp_path: Path) -> None:
+def test_a_class_is_followed_through_relative_absolute_and_re_exported_imports(
+    tmp_path: Path,
+) -> None:
     row = one_kept(extract(MODEL, tmp_path, PACKAGE, "pkg/model.py"))
     code = str(row["code"])
-    assert "class RMSNorm(nn.Module)" in code and "class Base(nn.Module)" in code and "def gate(x)" in code
+    assert (
+        "class RMSNorm(nn.Module)" in code
+        and "class Base(nn.Module)" in code
+        and "def gate(x)" in code
+    )
     assert "acts.gate" not in code and "pkg" not in code and "fast_kernels" not in code
     assert "fused = None" in code
 
@@ -53,19 +62,22 @@ def test_a_class_is_followed_through_relative_absolute_and_re_exported_imports(t
 def test_two_files_with_one_name_for_two_things_keep_both(tmp_path: Path) -> None:
     row = one_kept(extract(MODEL, tmp_path, PACKAGE, "pkg/model.py"))
     code = str(row["code"])
-    assert "EPS = 3" in code and "EPS_2 = 1e-6" in code or "EPS_2 = 3" in code and "EPS = 1e-6" in code
+    assert "= 3\n" in code and "= 1e-6\n" in code and "EPS_2" in code
     assert any("renamed EPS" in edit for edit in row["edits"])  # type: ignore[attr-defined]
 
 
 def test_a_circular_import_is_a_reason_and_no_endless_loop(tmp_path: Path) -> None:
-    text = HEAD + "from .cycle import Other\n\n\nclass A(nn.Module):\n    def forward(self, x):\n        return Other(x)\n"
+    text = (
+        HEAD
+        + "from .cycle import Other\n\n\nclass A(nn.Module):\n    def forward(self, x):\n        return Other(x)\n"
+    )
     assert reasons(extract(text, tmp_path, PACKAGE, "pkg/model.py")) == {"A": "outside_dependency"}
 
 
 def test_the_removed_row_names_what_is_missing_and_who_needs_it(tmp_path: Path) -> None:
     text = HEAD + (
-        "import einops\n\n\ndef mix(x):\n    return einops.rearrange(x, 'a b -> b a')\n\n\n"
+        "import cv2\n\n\ndef mix(x):\n    return cv2.blur(x)\n\n\n"
         "class A(nn.Module):\n    def forward(self, x):\n        return mix(x)\n"
     )
     (outcome,) = extract(text, tmp_path)
-    assert outcome.detail == "einops from einops, needed by mix for A"  # type: ignore[union-attr]
+    assert outcome.detail == "cv2 from cv2, needed by mix for A"  # type: ignore[union-attr]

@@ -36,7 +36,12 @@ def test_nesting_of_any_kind_gives_a_tree_or_a_reason_and_never_a_crash() -> Non
         "        assert trouble.reason in ('too_deep', 'too_large', 'syntax_error'), trouble.reason\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], input=json.dumps(DEEP), capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code],
+        input=json.dumps(DEEP),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, f"the last of these: {done.stderr[-500:]}"
 
@@ -47,7 +52,9 @@ def test_five_thousand_nested_brackets_are_too_deep() -> None:
     assert trouble.value.reason == "too_deep"
 
 
-@pytest.mark.parametrize("text", ["print 'python 2'", "def f(:\n  pass", "x = \x00", "class A\n  pass"])
+@pytest.mark.parametrize(
+    "text", ["print 'python 2'", "def f(:\n  pass", "x = \x00", "class A\n  pass"]
+)
 def test_what_is_not_python_3_is_a_syntax_error(text: str) -> None:
     with pytest.raises(Unparsable) as trouble:
         parse(text)

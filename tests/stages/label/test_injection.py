@@ -81,11 +81,9 @@ def test_comments_and_docstrings_leave_no_trace_on_the_wire(place_of_order: str)
 
 def test_the_control_hears_an_order_that_is_not_taken_out() -> None:
     """The gullible judge is no dummy: the raw code does make it obey."""
-    asked = Asked("/", {}, b"", 0)
     for code in INJECTIONS.values():
         heard = re.search(r"ignore|instruction|label|please|override|L5", marked(code), re.I)
         assert heard, code
-    assert asked.number == 0
 
 
 def test_what_the_computation_needs_is_left_as_it_is() -> None:

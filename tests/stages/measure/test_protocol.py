@@ -179,3 +179,15 @@ def test_inputs_are_cloned_before_each_run() -> None:
     assert len(in_the_block) == 5
     for at in in_the_block:
         assert device.events[at] == "settle"  # whatever cloning started is over before the window
+
+
+def test_a_program_that_changes_its_inputs_gets_new_ones_for_every_call() -> None:
+    clones: list[int] = []
+    device = ScriptedDevice([], after=0.5)
+    rules = replace(ONE_CALL, run_ms=5.0)
+    reading = protocol.measure(
+        device, device.call, lambda: clones.append(1) or (), lambda output: True, rules,
+        each_call=True,
+    )  # fmt: skip
+    assert reading.inner_calls > 5
+    assert len(clones) == device.calls

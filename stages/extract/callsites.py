@@ -1,0 +1,90 @@
+"""Constructor arguments as the authors themselves write them: calls of the class in its file."""
+
+import ast
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from stages.extract.resolve import Library, Local, Module, Resolver
+
+MAX_VALUES = 4
+
+
+def arguments_at_call_sites(
+    resolver: Resolver, module: Module, name: str, constructor: ast.FunctionDef | None
+) -> dict[str, list[tuple[str, int, ast.expr]]]:
+    """For each parameter the values that calls give it, the most frequent first.
+
+    Only values that mean the same elsewhere count: literals, and expressions of names that the
+    file's top level or a library defines.
+    """
+    if constructor is None:
+        return {}
+    parameters = [one.arg for one in [*constructor.args.posonlyargs, *constructor.args.args]][1:]
+    known = {*parameters, *(one.arg for one in constructor.args.kwonlyargs)}
+    counts: dict[str, Counter[str]] = {}
+    nodes: dict[str, ast.expr] = {}
+    for call in calls_of(module, name):
+        values = dict(zip(parameters, call.args, strict=False))
+        values |= {one.arg: one.value for one in call.keywords if one.arg}
+        if any(isinstance(one, ast.Starred) for one in call.args):
+            continue
+        for parameter, value in values.items():
+            if parameter in known and _means_the_same(resolver, module, value):
+                text = ast.unparse(value)
+                counts.setdefault(parameter, Counter())[text] += 1
+                nodes[text] = value
+    return {
+        parameter: [(text, count, nodes[text]) for text, count in _ordered(counter)]
+        for parameter, counter in counts.items()
+    }
+
+
+def _ordered(counter: Counter[str]) -> Sequence[tuple[str, int]]:
+    return sorted(counter.items(), key=lambda one: (-one[1], one[0]))[:MAX_VALUES]
+
+
+def calls_of(module: Module, name: str) -> list[ast.Call]:
+    """Calls whose function is called `name`."""
+    return module.calls.get(name, [])
+
+
+def _means_the_same(resolver: Resolver, module: Module, value: ast.expr) -> bool:
+    for node in ast.walk(value):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                if name in ("None", "True", "False", "dict", "list", "tuple", "int", "float"):
+                    continue
+                origin = resolver.find(module, name)
+                if isinstance(origin, Library) and origin.module.split(".")[0] in (
+                    "torch",
+                    "math",
+                    "functools",
+                ):
+                    continue
+                if isinstance(origin, Local) and isinstance(
+                    origin.statement, ast.ClassDef | ast.FunctionDef
+                ):
+                    continue
+                if isinstance(origin, Local) and name.isupper():
+                    continue
+                return False
+            case (
+                ast.Lambda()
+                | ast.Await()
+                | ast.Yield()
+                | ast.NamedExpr()
+                | ast.ListComp()
+                | ast.GeneratorExp()
+            ):
+                return False
+    return len(ast.unparse(value)) < 200
+
+
+def as_evidence(
+    found: Mapping[str, Sequence[tuple[str, int, ast.expr]]],
+) -> dict[str, list[list[str]]]:
+    """In the prober's words."""
+    return {
+        name: [[text, f"call site ({count})"] for text, count, _ in values]
+        for name, values in found.items()
+    }
