@@ -11,24 +11,20 @@ import pytest
 from stages import STAGES
 
 ROOT = Path(__file__).resolve().parent.parent
-# Code that runs inside a sandbox or on a bare GPU machine.
-BARE = sorted(
-    {
-        *ROOT.glob("stages/*/worker.py"),
-        *ROOT.glob("pipeline/sandbox/inside/*.py"),
-    }
-)
+# Code that runs inside a sandbox or on a bare GPU machine; what it imports of ours goes with it.
+BARE = sorted({*ROOT.glob("stages/**/worker.py"), *ROOT.glob("pipeline/sandbox/inside/*.py")})
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports, anywhere in it, with relative ones made absolute."""
+    """Every name that a file imports, anywhere in it, with relative ones made absolute."""
     package = path.relative_to(ROOT).with_suffix("").parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
-            yield ".".join([*base, *([node.module] if node.module else [])])
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{module}.{name.name}" for name in node.names)
 
 
 def python_files(folder: str) -> list[Path]:
@@ -58,13 +54,31 @@ def test_a_stage_never_imports_another_stage() -> None:
                 assert parts[1:2] == [room], f"{path} imports {name}"
 
 
-@pytest.mark.parametrize("path", BARE, ids=lambda path: str(path.relative_to(ROOT)))
-def test_code_for_the_sandbox_imports_only_the_standard_library_and_torch(path: Path) -> None:
-    allowed = {*sys.stdlib_module_names, "torch"}
-    for name in imports(path):
-        own = (path.parent / f"{name.split('.')[-1]}.py").exists()
-        inside = name.startswith("pipeline.sandbox.inside") or name.startswith("pipeline.tracing")
-        assert name.split(".")[0] in allowed or own or inside, f"{path} imports {name}"
+def module_file(name: str, importer: Path) -> Path | None:
+    """The project's file behind an imported name, if there is one."""
+    for base in (ROOT, importer.parent):
+        for parts in (name.split("."), name.split(".")[:-1]):
+            for path in (
+                base.joinpath(*parts).with_suffix(".py"),
+                base.joinpath(*parts, "__init__.py"),
+            ):
+                if parts and path.is_file() and path.is_relative_to(ROOT):
+                    return path
+    return None
+
+
+@pytest.mark.parametrize("worker", BARE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_code_for_the_sandbox_needs_only_the_standard_library_and_torch(worker: Path) -> None:
+    allowed = {*sys.stdlib_module_names, "torch", "triton"}
+    waiting, seen = [worker], set()
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        for name in imports(path):
+            own = module_file(name, path)
+            assert own or name.split(".")[0] in allowed, f"{path} imports {name}"
+            if own and own not in seen:
+                waiting.append(own)
 
 
 def test_every_stage_has_the_room_of_its_name() -> None:

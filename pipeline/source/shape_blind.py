@@ -60,6 +60,8 @@ class _Program:
                 for name in _plain_names(node.targets):
                     self.globals[name] = node.value
         self.statements = tree.body
+        self.own_attributes = {name for node in ast.walk(tree) for name in _attributes_set(node)}
+        self.attribute_names: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self.waiting: list[str] = []
 
@@ -80,6 +82,12 @@ class _Program:
             self.names[definition] = f"d{len(self.names)}"
             self.waiting.append(definition)
         return self.names[definition]
+
+    def attribute(self, name: str) -> str:
+        """An attribute of some object: the author's own get a placeholder, torch's stay."""
+        if name not in self.own_attributes:
+            return name
+        return self.attribute_names.setdefault(name, f"a{len(self.attribute_names)}")
 
     def _entry(self) -> str | None:
         """`Model`, or else the last class that no other definition mentions."""
@@ -238,8 +246,8 @@ class _Class:
         """Attributes that the constructor sets once, at its top level, and nothing sets again."""
         counts: dict[str, int] = {}
         for inner in (part for ancestor in self.line for part in ast.walk(ancestor)):
-            for name in _attributes_set(inner):
-                counts[name] = counts.get(name, 0) + 1
+            for attribute in _attributes_set(inner):
+                counts[attribute] = counts.get(attribute, 0) + 1
         for statement in (part for init in self.constructors for part in init.body):
             match statement:
                 case ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr=name)], value=value):
@@ -324,10 +332,10 @@ class _Writer:
                     func=ast.Attribute(
                         value=ast.Name() as owner, attr="register_buffer" | "register_parameter"
                     ),
-                    args=[ast.Constant(value=str() as name), value, *_],
+                    args=[ast.Constant(value=str() as buffer), value, *_],
                 )
             ):
-                return self._assign([ast.Attribute(owner, name, ast.Store())], value)
+                return self._assign([ast.Attribute(owner, buffer, ast.Store())], value)
             case ast.Expr(value=value):
                 text = self.expression(value)
                 return [] if text == N or "super" in text or text.startswith("(print") else [text]
@@ -355,8 +363,8 @@ class _Writer:
                         self.target(item.optional_vars)
                 return [*heads, *self.block(body), "end"]
             case ast.FunctionDef(name=name, args=arguments, body=body):
-                head = [f"function {self.local(name)}", *self.parameters(arguments)]
-                return [*head, *self.block(body), "end"]
+                opening = [f"function {self.local(name)}", *self.parameters(arguments)]
+                return [*opening, *self.block(body), "end"]
         return [self._generic(node)]
 
     def _assign(self, targets: list[ast.expr], value: ast.expr) -> list[str]:
@@ -460,30 +468,32 @@ class _Writer:
             return f"{value}.{node.attr}"
         if node.attr in ("T", "mT"):
             return f"(transpose {value} {N})"
-        return f"(get {value} {node.attr})"
+        return f"(get {value} {self.program.attribute(node.attr)})"
 
     def _call(self, node: ast.Call) -> str:
-        arguments = self._arguments(node)
         match node.func:
             case ast.Attribute(value=ast.Name(id=name)) if (
                 name == self.self_name and self.owner is not None
             ):
-                return _apply(self._attribute(node.func), arguments)
+                function = self._attribute(node.func)
+                own = not function.startswith(("torch", "(torch", "self."))
+                return _apply(function, self._arguments(node, own))
             case ast.Attribute(value=value, attr=attr):
                 base = self.expression(value)
                 if base == N or attr in ("size", "dim", "numel"):
                     return N
                 if not base.startswith(("torch", "math", "einops")):
-                    return _apply(attr, [base, *arguments])
-        return _apply(self.expression(node.func), arguments)
+                    return _apply(attr, [base, *self._arguments(node, own=False)])
+            case ast.Name(id=name):
+                own = name not in self.program.imports and not hasattr(builtins, name)
+                return _apply(self.expression(node.func), self._arguments(node, own))
+        return _apply(self.expression(node.func), self._arguments(node, own=False))
 
-    def _arguments(self, node: ast.Call) -> list[str]:
+    def _arguments(self, node: ast.Call, own: bool) -> list[str]:
         """Positional ones in order, then keywords by name; numbers become one `N` at the end.
 
-        The author's own functions and classes have keywords of the author's choice: no names there.
+        The author's `own` functions and classes have keywords of the author's choice: no names.
         """
-        own = isinstance(node.func, ast.Name) and node.func.id not in self.program.imports
-        own &= not isinstance(node.func, ast.Name) or not hasattr(builtins, node.func.id)
         texts = [self.expression(argument) for argument in node.args]
         named = []
         for keyword in node.keywords:
@@ -596,17 +606,24 @@ def _uses(mentions: list[_Mention], place: int) -> int | None:
 _REPEATING = (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 
 
+def _is_idle(statement: ast.stmt, used: set[str]) -> bool:
+    """A docstring, or an assignment of a plain value to a name that is not among those used."""
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant)
+    name = _assigned_name(statement)
+    calls = any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    return bool(name) and name not in used and not calls
+
+
 def _only_calls(node: ast.ClassDef) -> str | None:
     """The class that `forward` hands its arguments to, in order, if it does nothing else."""
     methods = {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)}
     forward, init = methods.get("forward"), methods.get("__init__")
     if forward is None or init is None:
         return None
-    body = [
-        s
-        for s in forward.body
-        if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
-    ]
+    returned = forward.body[-1]
+    used = {node.id for node in ast.walk(returned) if isinstance(node, ast.Name)}
+    body = [statement for statement in forward.body if not _is_idle(statement, used)]
     match body:
         case [
             ast.Return(

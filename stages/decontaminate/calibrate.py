@@ -89,15 +89,20 @@ def plant_and_try(
     embedder: Embedder,
     trace: Trace | None = None,
     kinds: Sequence[str] = (*EDITS, *CHAINS),
+    every: int = 1,
 ) -> Iterator[Trial]:
-    """Trials of every problem by every kind of edit that applies, then of the ordinary programs.
+    """Trials of every n-th problem by every kind of edit that applies, then of the others.
 
-    Without `trace` the graph tier finds nothing.
+    All are compared with all problems. Without `trace` the graph tier finds nothing.
     """
+    chosen = problems[::every]
     index = BenchmarkIndex(
-        {f"{p.level}/{p.number}": _features(p.code, embedder, trace)[0] for p in problems}
+        {
+            f"{p.level}/{p.number}": _features(p.code, embedder, trace if p in chosen else None)[0]
+            for p in problems
+        }
     )
-    for problem in problems:
+    for problem in chosen:
         for kind in kinds:
             try:
                 code = planted(problem.code, kind)

@@ -97,10 +97,11 @@ def calibrate(
     settings = _settings(embedder, revision, base_url)
     others = {p.name: p.code for p in read_programs(negatives, column) if p.code}
     trials = plant_and_try(
-        read_problems(checkout)[::every],
+        read_problems(checkout),
         others,
         open_embedder(settings, out / "cache"),
         trace_program if trace else None,
+        every=every,
     )
     found = Calibration(list(track(trials, "planting copies", console=console)))
     threshold = found.l2_for_false_removals(0.01)

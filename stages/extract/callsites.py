@@ -33,10 +33,28 @@ def arguments_at_call_sites(
                 text = ast.unparse(value)
                 counts.setdefault(parameter, Counter())[text] += 1
                 nodes[text] = value
+    for parameter in parameters:
+        if parameter not in counts and "block" in parameter.lower():
+            for block in _expanding(module):
+                counts[parameter] = Counter({block: 0})
+                nodes[block] = ast.copy_location(ast.Name(block, ast.Load()), constructor)
     return {
         parameter: [(text, count, nodes[text]) for text, count in _ordered(counter)]
         for parameter, counter in counts.items()
     }
+
+
+def _expanding(module: Module) -> list[str]:
+    """The first class with an attribute `expansion`: what a residual network calls its block."""
+    for node in module.tree.body:
+        if isinstance(node, ast.ClassDef):
+            for statement in node.body:
+                if (
+                    isinstance(statement, ast.Assign)
+                    and ast.unparse(statement.targets[0]) == "expansion"
+                ):
+                    return [node.name]
+    return []
 
 
 def _ordered(counter: Counter[str]) -> Sequence[tuple[str, int]]:
@@ -85,6 +103,9 @@ def as_evidence(
 ) -> dict[str, list[list[str]]]:
     """In the prober's words."""
     return {
-        name: [[text, f"call site ({count})"] for text, count, _ in values]
+        name: [
+            [text, f"call site ({count})" if count else "its attribute expansion"]
+            for text, count, _ in values
+        ]
         for name, values in found.items()
     }

@@ -147,6 +147,8 @@ def _is_einops(resolver: Resolver, module: Module, call: ast.Call) -> bool:
     ):
         return False
     origin = resolver.find(module, parts[0])
+    if origin is None and len(parts) == 1:
+        return parts[0] in ("rearrange", "Rearrange")  # nobody else's names
     return isinstance(origin, Outside) and origin.what.split(".")[0] == "einops"
 
 

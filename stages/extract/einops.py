@@ -148,12 +148,11 @@ def _split(left: Groups, sizes: Mapping[str, str]) -> tuple[str, list[str]]:
 
 
 def _merged(right: Groups) -> str:
-    text, place = "", 0
-    for group in right:
+    text = ""
+    for place, group in enumerate(right):
         count = len([name for name in group if name != "1"])
         if count == 0:
             text += f".unsqueeze({place})"
         elif count > 1:
             text += f".flatten({place}, {place + count - 1})"
-        place += 1
     return text

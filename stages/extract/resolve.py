@@ -250,7 +250,8 @@ class Resolver:
             return Local(module, module.name, name, binding.statement)
         target = absolute(module, binding.imported)
         wanted = binding.imported.name
-        if target.split(".")[0] in ALLOWED and binding.imported.level == 0:
+        root = target.split(".")[0]
+        if root in ALLOWED and (binding.imported.level == 0 or root == "torch"):  # torch itself is a source too
             return Library(target, wanted)
         if not self._files.is_inside(target):
             return Outside(target.split(".")[0] or "." * binding.imported.level + str(wanted))

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from stages.extract.bundle import bundled
 from stages.extract.callsites import arguments_at_call_sites, as_evidence
 from stages.extract.closure import Closure, NotClosed, close
 from stages.extract.configs import config_defaults, imported_config, smaller
+from stages.extract.dropout import without_dropout
 from stages.extract.hints import input_hints, soft_attributes
 from stages.extract.modules import ancestry, is_abstract, method
 from stages.extract.parsing import Unparsable, parse
@@ -141,6 +143,7 @@ class Prepared:
         definitions: Definitions,
     ) -> None:
         self.node = node
+        self.quiet = False
         self.definitions = definitions
         constructor = method(list(line), "__init__")
         self.defaults = _defaults(constructor)
@@ -183,6 +186,16 @@ class Prepared:
                 metric="tries",
                 value=float(plan["tries"]),
             )
+        if plan["verdict"] == "nondeterministic" and not self.quiet:
+            body, count = without_dropout(self.definitions.body)
+            if count:
+                self.quiet = True
+                words = f"set {count} dropout probabilities to 0.0: the output must repeat"
+                self.definitions = replace(
+                    self.definitions, body=body, edits=(*self.definitions.edits, words)
+                )
+                self.request["body"] = body
+                return self.run(settings, workplace)
         if plan["verdict"] != "ok":
             return Removed(plan["verdict"], plan["detail"].replace("\n", " "), name=name)
         return Kept(

@@ -8,6 +8,7 @@ names that talk about judging. What is left is marked off by a tag that it can't
 import ast
 import hashlib
 import re
+from functools import lru_cache
 from itertools import pairwise
 
 from pipeline.source.canonical import canonical_form
@@ -42,7 +43,8 @@ def view(code: str) -> str:
     Raises:
         SyntaxError: the text is not Python.
     """
-    tree = _Silencer().visit(ast.parse(canonical_form(code)))
+    tree = ast.parse(canonical_form(code))
+    _take_out_strings(tree)
     names: dict[str, str] = {}
 
     def quiet(match: re.Match[str]) -> str:
@@ -60,32 +62,26 @@ def marked(code: str) -> str:
     return f"<program-{mark}>\n{code}\n</program-{mark}>"
 
 
-class _Silencer(ast.NodeTransformer):
-    """Takes out every string that is more than a keyword or an equation of axes."""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        kept = {}
-        if isinstance(node.func, ast.Attribute | ast.Name) and node.args:
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
-            first = node.args[0]
-            if name == "einsum" and isinstance(first, ast.Constant) and _is_equation(first.value):
-                kept[0] = first
-        self.generic_visit(node)
-        for position, argument in kept.items():
-            node.args[position] = argument
-        return node
-
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        if isinstance(node.value, str | bytes):
-            text = node.value if isinstance(node.value, str) else ""
-            if not _KEYWORD.fullmatch(text) or _speaks(text):
-                return ast.Constant(HIDDEN)
-        return node
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        return ast.Constant(HIDDEN)
+def _take_out_strings(tree: ast.Module) -> None:
+    """All but keywords, and equations of axes at the place of one."""
+    equations = set()
+    for node in ast.walk(tree):  # a call comes before its arguments
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="einsum") | ast.Name(id="einsum"),
+                args=[ast.Constant(value=str() as text) as first, *_],
+            ) if _is_equation(text):
+                equations.add(first)
+            case ast.Constant(value=str() as text) if node not in equations:
+                if not _KEYWORD.fullmatch(text) or _speaks(text):
+                    node.value = HIDDEN
+            case ast.Constant(value=bytes()):
+                node.value = HIDDEN
+            case ast.JoinedStr():
+                node.values = [ast.Constant(HIDDEN)]
 
 
+@lru_cache(maxsize=1 << 16)
 def _speaks(name: str) -> bool:
     words = [word.lower() for word in _WORD.findall(name)]
     found = {*words, *(one + other for one, other in pairwise(words))}  # "L", "5"
@@ -94,7 +90,6 @@ def _speaks(name: str) -> bool:
     return bool(found & _STRONG) and len(found & (_STRONG | _WEAK)) >= 2
 
 
-def _is_equation(value: object) -> bool:
-    if not isinstance(value, str) or not _EQUATION.fullmatch(value):
-        return False
-    return not {word.lower() for word in _WORD.findall(value)} & _STRONG
+def _is_equation(text: str) -> bool:
+    words = {word.lower() for word in _WORD.findall(text)}
+    return bool(_EQUATION.fullmatch(text)) and not words & _STRONG

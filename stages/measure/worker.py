@@ -180,9 +180,13 @@ class Session:
         self._gate.take()
         self._phases("measure")
         record |= compiled.facts()
-        record["agreement"] = prepared.distance(output)
+        difference = prepared.difference(output)
         del output
-        if record["agreement"] > 1:
+        record["agreement"] = difference.worst
+        if difference.share > 0 and prepared.agrees(difference):
+            prepared.reasons.append("few_differ")
+        if not prepared.agrees(difference):
+            record["detail"] = f"{difference.share:.2%} of the elements differ from eager"
             record["status"] = protocol.CHANGED_OUTPUT
             return
         self._read(prepared, compiled.call, record)
@@ -192,7 +196,10 @@ class Session:
         if prepared.slowest_ms is not None:
             rules = replace(rules, slowest_ms=prepared.slowest_ms)
         self._device.reset_peak()
-        agrees = lambda output: prepared.distance(output) <= 1  # noqa: E731
+
+        def agrees(output: Any) -> bool:
+            return prepared.agrees(prepared.difference(output))
+
         reading = protocol.measure(
             self._device,
             call,
@@ -249,8 +256,11 @@ class _Prepared:
         scale = program.scale_of(self._expected)
         self._tolerance = program.tolerance(dtype, item.get("atol"), item.get("rtol"), scale)
 
-    def distance(self, output: Any) -> float:
-        return self._tolerance.distance(output, self._expected)
+    def difference(self, output: Any) -> program.Difference:
+        return self._tolerance.difference(output, self._expected)
+
+    def agrees(self, difference: program.Difference) -> bool:
+        return self._tolerance.agrees(difference)
 
 
 class _Phases:

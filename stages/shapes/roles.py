@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stages.shapes.table import Table
 
-IMAGE_CHANNELS = 4  # grey, RGB or RGBA: a channel count that small is the data's, not the model's
+FEW = 4  # colours (1, 3, 4), coordinates (2, 3), corners of a box (4)
 
 
 @dataclass(frozen=True)
@@ -23,18 +23,18 @@ class Axis:
 def axes_of(code: str, sizes: Mapping[str, int], table: Table) -> list[Axis]:
     """All size constants of a program, in its order.
 
-    A constant that only get_inputs uses belongs to the data, whatever its name; one that the
-    constructor or the module's code sees belongs to the model, unless it is a length.
+    A constant that only get_inputs uses belongs to the data, whatever its name: the first is taken
+    for the batch, an unknown one for a length. One that the model sees belongs to the model, unless
+    it is a length. A count as small as that of colours or coordinates is nobody's to change.
     """
     by_model, by_inputs = _users(code)
     found = []
     for position, (name, value) in enumerate(sizes.items()):
         role = _role(name, table)
         kind = table.kinds.get(role, "fixed")
-        if name in by_inputs and name not in by_model:
-            role = role if kind == "data" else ("batch" if position == 0 else "sequence")
-            kind = "data"
-        elif kind == "width" and value <= IMAGE_CHANNELS:
+        if name in by_inputs and name not in by_model and kind not in ("data", "width"):
+            role, kind = ("batch" if position == 0 else "sequence"), "data"
+        if value <= FEW and not (role == "batch" and kind == "data"):
             kind = "fixed"
         found.append(Axis(name, value, role, kind))
     return found

@@ -15,6 +15,7 @@ from stages.shapes.suggestion import Problem, Rejection, Suggestion
 from stages.shapes.table import Setting, Table, Target
 
 MOST_BATCH = 8192
+MOST_CORRECTION = 16.0
 CAUTION = 4  # after that many errors nothing is left to give up
 
 
@@ -44,17 +45,18 @@ class Rules:
         self, problem: Problem, axes: list[Axis], setting: Setting, mine: list[Rejection]
     ) -> dict[str, int] | None:
         """The sizes for one setting, or None where nothing new can be tried."""
-        errors = sum(r.reason == "does_not_run" for r in mine)
-        if errors >= CAUTION:
-            return None
-        sizes = self._wish(axes, setting, errors)
-        budget = self._budget(problem, axes, setting, sizes)
-        for rejection in mine:
-            budget *= self._correction(rejection, setting)
+        tried = [dict(rejection.suggestion.sizes) for rejection in mine]
+        errors = sum(rejection.reason == "does_not_run" for rejection in mine)
         growing = any(rejection.reason == "too_fast" for rejection in mine)
-        sizes = _spend(sizes, axes, setting, budget, errors, growing)
-        tried = [dict(r.suggestion.sizes) for r in mine]
-        return None if sizes in tried else sizes
+        for given_up in range(errors, CAUTION):
+            sizes = self._wish(axes, setting, given_up)
+            budget = self._budget(problem, axes, setting, sizes)
+            for rejection in mine:
+                budget *= self._correction(rejection, setting)
+            sizes = _spend(sizes, axes, setting, budget, given_up, growing)
+            if sizes not in tried:
+                return sizes
+        return None
 
     def _wish(self, axes: list[Axis], setting: Setting, errors: int) -> dict[str, int]:
         """Every axis at the table's size, all batches at one."""
@@ -99,18 +101,25 @@ class Rules:
         return setting.ms / base if base > 0 else 1.0
 
     def _correction(self, rejection: Rejection, setting: Setting) -> float:
-        """By which factor a rejection changes what may be spent."""
+        """By which factor a rejection changes what may be spent.
+
+        Never by much at once: cost may grow with a power of an axis.
+        """
         match rejection.reason:
-            case "too_slow" | "too_fast" if rejection.milliseconds:
-                return setting.ms / rejection.milliseconds
+            case "too_slow" if rejection.milliseconds:
+                factor = setting.ms / rejection.milliseconds
+            case "too_fast" if rejection.milliseconds:
+                wish = setting.ms if setting.batch is None else 4 * self.target.least_ms
+                factor = max(2.0, wish / rejection.milliseconds)
             case "too_large" if rejection.working_set:
-                return 0.7 * self.target.most_working_set / rejection.working_set
+                factor = 0.7 * self.target.most_working_set / rejection.working_set
             case "too_slow" | "too_large":
-                return 0.25
+                factor = 0.25
             case "not_distinct":
-                return 2.0
+                factor = 2.0
             case _:
-                return 1.0
+                factor = 1.0
+        return min(MOST_CORRECTION, max(1 / MOST_CORRECTION, factor))
 
 
 def _spend(
@@ -127,7 +136,8 @@ def _spend(
     lengths = [a for a in axes if a.kind == "data" and a.role != "batch"]
     if batches and (setting.batch is None or (growing and not lengths)):
         first = batches[0]
-        wanted = min(MOST_BATCH, max(setting.least_batch, _power(budget)))
+        unit = setting.batch_unit
+        wanted = min(MOST_BATCH, max(setting.least_batch, unit * _power(budget / unit)))
         sizes[first.name] = wanted | 1 if setting.odd else wanted
         budget /= sizes[first.name]
         for other in batches[1:]:  # equal author's values are one axis under two names

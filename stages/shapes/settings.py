@@ -19,7 +19,7 @@ class ShapesSettings(Settings):
     )
     least: int = Field(1, ge=1, le=5, description="fewer verified shapes than this: removed")
     rounds: int = Field(
-        4, ge=1, description="how often rejected settings may be suggested again, amended"
+        6, ge=1, description="how often rejected settings may be suggested again, amended"
     )
     real_run_ms: float = Field(
         60.0,

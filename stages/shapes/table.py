@@ -21,6 +21,7 @@ class Setting:
     vocabulary: int
     batch: int | None = None
     least_batch: int = 1
+    batch_unit: int = 1  # the batch is this times a power of two
     odd: bool = False
     held_out: bool = False
 

@@ -93,7 +93,20 @@ def _multiplications(name: str, one: torch.Tensor, other: torch.Tensor) -> int:
         return one.numel() * other.shape[0]
     if name in ("matmul", "bmm", "mm", "__matmul__", "baddbmm"):
         return one.numel() * (other.shape[-1] if other.dim() else 1)
+    if name == "scaled_dot_product_attention" and other.dim() > 1:
+        return 2 * one.numel() * other.shape[-2]
     return one.numel() // 8
+
+
+def _of_einsum(args: Any) -> int:
+    """The product of all sizes that an einsum's letters stand for."""
+    sizes: dict[str, int] = {}
+    if isinstance(args[0], str):
+        operands = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
+        for letters, operand in zip(args[0].split("->")[0].split(","), operands, strict=False):
+            if isinstance(operand, torch.Tensor):
+                sizes |= dict(zip(letters.replace(" ", ""), operand.shape, strict=False))
+    return math.prod(sizes.values())
 
 
 class Config:
@@ -187,7 +200,7 @@ class Program:
             for name, source in state.args:
                 if "." not in name:
                     kwargs[name] = self.value(source, name, learnt)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  crawled code may raise anything
             return self._failure(error, 0, Tape(), learnt)
         tape = Tape()
         stage = 1

@@ -13,6 +13,7 @@ from .state import Input, State, axes
 BATCH, LENGTH, HEIGHT, WIDTH, DEPTH = 4, 80, 32, 48, 8
 FEATURES = (96, 112, 144, 160, 176, 208, 224, 240)
 """Sizes of axes of which nothing is known: unlike each other and unlike constructor arguments."""
+LENGTHS_OF = (LENGTH, 56, 72, 88, 104, 120)
 
 LONG = re.compile(
     r"\w*(_ids?|_idx|idxs?|index|indices|indexes|tokens?|captions?|words?|sentences?|seqs?|sequence|_seq|labels?|classes|positions?|"
@@ -178,7 +179,9 @@ def _options(
         if not re.search("label|step|^t$", lower):
             return found
     if LONG.fullmatch(lower) or embedded:
-        sequence = replace(start, dims=(BATCH, LENGTH + 16 * index), dtype="int64", bound=100)
+        sequence = replace(
+            start, dims=(BATCH, LENGTHS_OF[index % len(LENGTHS_OF)]), dtype="int64", bound=100
+        )
         found += [sequence, shaped(start, 3, index), replace(sequence, dims=(BATCH,))]
         if not embedded:
             found += [shaped(start, rank, index) for rank in ranks]
@@ -201,7 +204,7 @@ def shaped(start: Input, rank: int, index: int = 0) -> Input:
         0: (),
         1: (features,),
         2: (BATCH, features),
-        3: (BATCH, LENGTH + 16 * index, features),
+        3: (BATCH, LENGTHS_OF[index % len(LENGTHS_OF)], features),
         4: (BATCH, features, HEIGHT, WIDTH),
         5: (2, features, DEPTH, HEIGHT // 2, WIDTH // 2),
         6: (2, 3, features, 8, 16, 24),

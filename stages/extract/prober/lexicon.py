@@ -374,6 +374,9 @@ def values(name: str, annotation: str = "") -> tuple[tuple[str, ...], bool]:
             continue
         if re.fullmatch(pattern, plain) or re.fullmatch(pattern, plain.lower()):
             return _fitting(found, known), False
+    bare = re.sub(r"_?\d+$", "", plain)
+    if bare and bare != plain and not _SIZES.fullmatch(plain.lower()):
+        return values(bare, annotation)
     if _SIZES.fullmatch(plain.lower()) or known == "int":
         sizes = tuple(str(size) for size in SIZE_POOL[:5])
         return (*_fitting(sizes, known), "[64, 128]", "(3, 32, 48)", "nn.Identity()", "None"), True

@@ -1,5 +1,7 @@
 """Reads an error as a hint: which size, rank, type or argument should have been another one."""
 
+import itertools
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -99,12 +101,11 @@ def _sizes(state: State, failed: Outcome) -> Iterator[State]:
             yield from _equate(state, int(match[wrong]), int(match[wanted]))
             return
     match = re.search(
-        r"[Ee]xpected number of channels in input to be divisible by num_groups.*?shape \[\d+, (\d+)",
-        failed.message,
+        r"divisible by num_groups.*?shape \[\d+, (\d+).*?num_groups=(\d+)", failed.message
     )
     if match:
-        for size in (64, 128):
-            yield from _equate(state, int(match[1]), size)
+        for times in (1, 2, 4):
+            yield from itertools.islice(_equate(state, int(match[1]), int(match[2]) * times), 3)
     match = re.search(
         r"maximum size for tensor at dimension -?\d+ is (\d+) but size is (\d+)", failed.message
     )
@@ -115,6 +116,14 @@ def _sizes(state: State, failed: Outcome) -> Iterator[State]:
     )
     if match:
         yield from _equate(state, int(match[1]), sum(int(part) for part in match[2].split(",")))
+    match = re.search(
+        r"Provided sizes \[([-\d, ]+)\] don't multiply up to the size of dim -?\d+ \((\d+)\)",
+        failed.message,
+    )
+    if match:
+        product = math.prod(abs(int(part)) for part in match[1].split(","))
+        for times in (1, 2, 4):
+            yield from itertools.islice(_equate(state, int(match[2]), product * times), 4)
     if re.search(r"divisible", failed.message) or re.search(r"%", _last(failed)):
         yield from _divisible(state, failed)
     if re.search(
@@ -357,7 +366,7 @@ def _reshapes(state: State, failed: Outcome) -> Iterator[State]:
             for part in shape:
                 if part > 1 and part != size:
                     yield state.with_variable(path, part)
-    for path, size in variables:
+    for path, _ in variables:
         if path[0] == "axis" and path[-1] != "0" and -1 in shape:
             yield state.with_variable(path, fixed)
     for one in state.inputs or ():

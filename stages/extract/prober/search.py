@@ -3,6 +3,7 @@
 import heapq
 import inspect
 import itertools
+import re
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -51,7 +52,8 @@ class _Search:
         }
         self.nullable = [one.name for one in self.constructor if one.default is None]
         self.evidence: dict[str, str] = {}
-        self.queue: list[tuple[tuple[int, int], int, State]] = []
+        self.queue: list[tuple[tuple[int, ...], int, State]] = []
+        self.messages: set[str] = set()
         self.order = itertools.count()
         self.seen: set[Any] = set()
         self.best: Outcome | None = None
@@ -91,18 +93,25 @@ class _Search:
                     self.best.progress,
                 ):
                     self.best = outcome
-                priority = (outcome.stage, outcome.progress)
+                text = re.sub(r"\d+", "", outcome.message)
+                priority = (
+                    outcome.stage,
+                    outcome.progress,
+                    len(self.messages) + 1 if text not in self.messages else 0,
+                )
+                self.messages.add(text)
                 for better in itertools.islice(
                     repairs(state, outcome, self.optionals, self.nullable), 24
                 ):
                     self._push(better, priority)
         return self._failure(tries)
 
-    def _push(self, state: State, progress: tuple[int, int]) -> None:
+    def _push(self, state: State, progress: tuple[int, ...]) -> None:
         key = state.key()
         if key not in self.seen:
             self.seen.add(key)
-            heapq.heappush(self.queue, ((-progress[0], -progress[1]), next(self.order), state))
+            priority = tuple(-part for part in (*progress, 0)[:3])
+            heapq.heappush(self.queue, (priority, next(self.order), state))
 
     def _first_arguments(self) -> State:
         args: dict[str, str] = {}

@@ -18,9 +18,7 @@ SAME = {
     "linear then silu": [
         program("return F.silu(self.linear(x))", init=LINEAR),
         program("h = self.linear(x)\nreturn h * torch.sigmoid(h)", init=LINEAR),
-        program("h = x @ self.w.t() + self.b\nreturn h / (1 + torch.exp(-h))", init=WEIGHTS)
-        if False
-        else program("h = F.linear(x, self.w, self.b)\nreturn torch.sigmoid(h).mul(h)", init=WEIGHTS),
+        program("h = F.linear(x, self.w, self.b)\nreturn torch.sigmoid(h).mul(h)", init=WEIGHTS),
         program(
             "h = torch.einsum('bd,ed->be', x, self.w).add_(self.b)\nreturn h * h.sigmoid()",
             init=WEIGHTS,

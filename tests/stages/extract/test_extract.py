@@ -35,7 +35,7 @@ class Gate(nn.Module):
         return scaled(F.silu(self.up(x)))
 
 if __name__ == "__main__":
-    print(Gate(3, 4))
+    print(Gate)
 '''
     )
     row = one_kept(extract(text, tmp_path))
@@ -164,6 +164,24 @@ def smaller(width):
         {"name": "width", "value": "WIDTH", "evidence": "call site (1)"},
         {"name": "depth", "value": "3", "evidence": "call site (2)"},
     ]
+
+
+def test_dropout_is_set_to_zero_where_the_output_would_not_repeat(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Dropped(nn.Module):
+    def __init__(self, drop_rate=0.3):
+        super().__init__()
+        self.drop = nn.Sequential(nn.Dropout(0.1), nn.Dropout(p=drop_rate))
+
+    def forward(self, x):
+        return F.dropout(self.drop(x), 0.5)
+"""
+    )
+    row = one_kept(extract(text, tmp_path))
+    assert "nn.Dropout(0.0)" in str(row["code"]) and "0.5)" not in str(row["code"])
+    assert any("dropout" in edit for edit in row["edits"])  # type: ignore[attr-defined]
 
 
 def test_einops_is_written_as_tensor_methods(tmp_path: Path) -> None:

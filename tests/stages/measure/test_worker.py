@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from stages.measure import inductor, worker
-from stages.measure.program import Tolerance
+from stages.measure.program import Tolerance, tolerance
 from tests.stages.measure import programs
 from tests.stages.measure.programs import program
 
@@ -125,14 +125,23 @@ def test_tf32_is_set_for_matmul_and_for_convolution_alike() -> None:
 
 def test_tolerance_bites_where_it_must() -> None:
     near, one = Tolerance(atol=1e-3, rtol=0.0), torch.ones(4)
-    assert near.distance(one + 5e-4, [one]) == pytest.approx(0.5, rel=1e-3)
-    assert near.distance(one + 2e-3, [one]) > 1
-    assert near.distance(torch.ones(5), [one]) == float("inf")
-    assert near.distance([one, one], [one]) == float("inf")
-    assert near.distance(one * float("nan"), [one]) == float("inf")
-    assert near.distance(torch.tensor([1, 2]), [torch.tensor([1, 3])]) == float("inf")
+    assert near.difference(one + 5e-4, [one]).worst == pytest.approx(0.5, rel=1e-3)
+    assert near.agrees(near.difference(one + 5e-4, [one]))
+    for wrong in (one + 2e-3, torch.ones(5), [one, one], one * float("nan"), one * float("inf")):
+        assert not near.agrees(near.difference(wrong, [one]))
+    assert not near.agrees(near.difference(torch.tensor([1, 2]), [torch.tensor([1, 3])]))
     both = torch.tensor([float("inf"), float("nan")])
-    assert near.distance(both, [both]) == 0
+    assert near.difference(both, [both]).worst == 0
+
+
+def test_a_few_elements_on_the_other_side_of_a_comparison_are_no_mismatch() -> None:
+    expected = torch.zeros(100_000)
+    few, many = expected.clone(), expected.clone()
+    few[:5], many[:50] = -30.0, -30.0
+    strict = tolerance("float32", None, None, 1.0)
+    assert strict.agrees(strict.difference(few, [expected]))
+    assert strict.difference(few, [expected]).worst > 1e4
+    assert not strict.agrees(strict.difference(many, [expected]))
 
 
 def test_kernels_are_counted_in_generated_code() -> None:
