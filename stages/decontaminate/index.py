@@ -66,7 +66,7 @@ class BenchmarkIndex:
     def nearest(self, row: Features) -> Nearest:
         """Compares a row with every problem by every tier."""
         place, similarity = self._tokens.nearest(row.tokens)
-        vector_place, l2, cosine = self._nearest_vector(row.vector)
+        vector_place, l2, cosine = self.nearest_vector(row.vector)
         return Nearest(
             same_canonical=self._canonical.get(row.problem_id),
             same_shape_blind=self._forms.get(row.shape_blind_sha256),
@@ -79,8 +79,11 @@ class BenchmarkIndex:
             l2_problem=self._names[vector_place] if row.vector is not None else "",
         )
 
-    def _nearest_vector(self, vector: Vector | None) -> tuple[int, float, float]:
-        """Place, true L2 and cosine. One query a search: faiss answers a batch otherwise."""
+    def nearest_vector(self, vector: Vector | None) -> tuple[int, float, float]:
+        """Place of the nearest problem, true L2 and cosine.
+
+        One query a search: faiss computes a batch in another way, with other last digits.
+        """
         if vector is None:
             return 0, float("inf"), float("-inf")
         count = min(_CANDIDATES, len(self._names))

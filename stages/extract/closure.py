@@ -48,7 +48,7 @@ class Piece:
 class Target:
     """What a use stands for: a piece's name, a library's import or a stand-in."""
 
-    kind: str  # piece, library, stand_in
+    kind: str  # piece, library, stand_in, absent
     name: str  # as it is called at home
     key: tuple[str, int, int] = ("", 0, 0)
     library: Library | None = None
@@ -145,6 +145,13 @@ class _Collector:
     def _read(self, piece: Piece, nodes: list[ast.AST]) -> None:
         for node in nodes:
             found = reads([node])
+            if isinstance(piece.node, ast.ClassDef) and isinstance(node, ast.FunctionDef):
+                # A decorator such as @size.setter and a default see the class's own names.
+                own = names_in(piece.node)
+                line = node.body[0].lineno
+                found.uses = [
+                    one for one in found.uses if one.name not in own or one.node.lineno >= line
+                ]
             self.attributes |= found.attributes
             self._resolve(piece, found)
 
@@ -197,6 +204,8 @@ class _Collector:
                 return Target("piece", name, key=piece.key, consumed=consumed)
             case Library():
                 return Target("library", use.name, library=origin, consumed=consumed)
+            case Outside(optional=True):
+                return Target("absent", use.name)
             case Outside(what=what):
                 raise NotClosed("outside_dependency", f"{use.name} from {what}")
             case InPackage(module=file):
@@ -207,6 +216,19 @@ class _Collector:
             if star.module.split(".")[0] in ("torch", "math", "typing"):
                 return Target("library", use.name, library=Library(star.module, use.name))
         raise NotClosed("unresolved_name", use.name)
+
+
+def names_in(node: ast.ClassDef) -> set[str]:
+    """What the body of a class binds."""
+    found = {one.name for one in methods(node)}
+    for statement in node.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            found |= {
+                inner.id
+                for inner in ast.walk(statement)
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+            }
+    return found
 
 
 def _title(node: ast.stmt) -> str:

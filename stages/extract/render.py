@@ -40,6 +40,7 @@ def render(closure: Closure) -> Definitions:
     words: list[str] = []
     stand_ins: dict[str, str] = {}
     needs: list[str] = []
+    absent: set[str] = set()
     annotated = False
     assert isinstance(closure.target.node, ast.ClassDef)
     words.append(f"renamed the class {closure.target.node.name} to Model")
@@ -49,6 +50,8 @@ def render(closure: Closure) -> Definitions:
         for _use, target in piece.uses:
             if target.kind == "stand_in":
                 stand_ins[target.name] = STAND_INS[target.name]
+            elif target.kind == "absent":
+                absent.add(target.name)
         if isinstance(piece.node, ast.ClassDef):
             _cut_methods(piece, edits)
             _positional_only_by_position(piece, closure, edits)
@@ -66,10 +69,13 @@ def render(closure: Closure) -> Definitions:
         words.append(f"a short {name} stands in for the package's own")
         needs.append("import torch.nn as nn")
         texts.insert(0, text)
+    for name in sorted(absent, reverse=True):
+        words.append(f"{name} is None: what it is imported from is optional and absent")
+        texts.insert(0, f"{name} = None")
     words += naming.words
     imports = _imports([*naming.imports, *needs], annotated)
     body = _joined(texts)
-    names = frozenset(naming.taken | set(stand_ins) | _bound(imports))
+    names = frozenset(naming.taken | set(stand_ins) | absent | _bound(imports))
     return Definitions(tuple(imports), body, tuple(dict.fromkeys(words)), names)
 
 

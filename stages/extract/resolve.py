@@ -3,7 +3,7 @@
 import ast
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -190,6 +190,7 @@ class Outside:
     """The name lives in a package that a program may not import, or nowhere."""
 
     what: str
+    optional: bool = False  # imported where it may be missing, e.g. in a `try`
 
 
 Origin = Local | Library | InPackage | Outside
@@ -223,7 +224,12 @@ class Resolver:
         ordered = [*reversed(firm), *(one for one in candidates if one.conditional)]
         worst: Origin | None = None
         for binding in ordered:
+            if any(self._is_foreign(module, one) for one in binding.guard):
+                worst = worst or Outside(name, optional=True)
+                continue
             origin = self._origin(module, name, binding, trail)
+            if isinstance(origin, Outside) and binding.conditional:
+                origin = replace(origin, optional=True)
             if not isinstance(origin, Outside):
                 return origin
             worst = worst or origin
@@ -251,8 +257,10 @@ class Resolver:
         target = absolute(module, binding.imported)
         wanted = binding.imported.name
         root = target.split(".")[0]
-        if root in ALLOWED and (binding.imported.level == 0 or root == "torch"):  # torch itself is a source too
-            return Library(target, wanted)
+        if root in ALLOWED and (
+            binding.imported.level == 0 or root == "torch"
+        ):  # torch itself is a source too
+            return library(target, wanted)
         if not self._files.is_inside(target):
             return Outside(target.split(".")[0] or "." * binding.imported.level + str(wanted))
         other = self._files.module(target)
@@ -264,6 +272,10 @@ class Resolver:
                 return found
         below = self._files.module(f"{target}.{wanted}")
         return InPackage(below) if below else Outside(f"{target}.{wanted}")
+
+    def _is_foreign(self, module: Module, imported: Imported) -> bool:
+        target = absolute(module, imported)
+        return target.split(".")[0] not in ALLOWED and not self._files.is_inside(target)
 
     def _star(
         self, module: Module, star: Imported, name: str, trail: frozenset[tuple[str, str]]
@@ -277,6 +289,40 @@ class Resolver:
             if other is not None and (other.name, name) not in trail
             else None
         )
+
+
+SUBMODULES = frozenset(
+    [
+        "torch.nn",
+        "torch.nn.functional",
+        "torch.nn.init",
+        "torch.utils",
+        "torch.utils.checkpoint",
+        "torch.autograd",
+        "torch.linalg",
+        "torch.fft",
+        "torch.distributed",
+        "torch.distributions",
+        "torch.cuda",
+        "torch.optim",
+        "torch.jit",
+        "torch.special",
+        "torch.sparse",
+        "collections.abc",
+        "torch.nn.utils",
+        "torch.nn.modules",
+        "torch.amp",
+        "torch.backends",
+        "torch.nn.parameter",
+    ]
+)
+
+
+def library(module: str, name: str | None) -> Library:
+    """One form for `from torch import nn` and `import torch.nn as nn`."""
+    if name is not None and f"{module}.{name}" in SUBMODULES:
+        return Library(f"{module}.{name}", None)
+    return Library(module, name)
 
 
 def absolute(module: Module, imported: Imported) -> str:

@@ -43,38 +43,52 @@ class Binding:
     statement: ast.stmt
     imported: Imported | None = None
     conditional: bool = False
+    guard: tuple[Imported, ...] = ()
+    """Imports that must succeed for the statement to run: those of its `try`."""
 
 
 def bindings(tree: ast.Module) -> tuple[dict[str, list[Binding]], list[Imported]]:
     """Gives the names that the top level binds, in order, and the star imports."""
     found: dict[str, list[Binding]] = {}
     stars: list[Imported] = []
-    for statement, conditional in _top_level(tree.body, False):
+    for statement, conditional, guard in _top_level(tree.body, False, ()):
         for name, imported in _bound_by(statement):
             if name == "*":
                 assert imported is not None
                 stars.append(imported)
             else:
-                found.setdefault(name, []).append(Binding(statement, imported, conditional))
+                found.setdefault(name, []).append(Binding(statement, imported, conditional, guard))
     return found, stars
 
 
-def _top_level(body: list[ast.stmt], conditional: bool) -> Iterator[tuple[ast.stmt, bool]]:
+def _top_level(
+    body: list[ast.stmt], conditional: bool, guard: tuple[Imported, ...]
+) -> Iterator[tuple[ast.stmt, bool, tuple[Imported, ...]]]:
     for statement in body:
         match statement:
             case ast.If(body=first, orelse=other):
-                yield from _top_level(first, True)
-                yield from _top_level(other, True)
+                yield from _top_level(first, True, guard)
+                yield from _top_level(other, True, guard)
             case ast.Try(body=first, handlers=handlers, orelse=other, finalbody=last):
-                yield from _top_level(first, True)
-                yield from _top_level(other, True)
+                inner = (*guard, *_imports_of(first)) if handlers else guard
+                yield from _top_level(first, True, inner)
+                yield from _top_level(other, True, inner)
                 for handler in handlers:
-                    yield from _top_level(handler.body, True)
-                yield from _top_level(last, True)
+                    yield from _top_level(handler.body, True, guard)
+                yield from _top_level(last, True, guard)
             case ast.With(body=first):
-                yield from _top_level(first, True)
+                yield from _top_level(first, True, guard)
             case _:
-                yield statement, conditional
+                yield statement, conditional, guard
+
+
+def _imports_of(body: list[ast.stmt]) -> Iterator[Imported]:
+    for statement in body:
+        match statement:
+            case ast.Import(names=names):
+                yield from (Imported(alias.name, None) for alias in names)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                yield from (Imported(module or "", alias.name, level) for alias in names)
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Imported | None]]:

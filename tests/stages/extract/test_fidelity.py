@@ -7,11 +7,20 @@ import pytest
 from pipeline.stage import Kept
 from tests.stages.extract.helpers import extract
 
-AT_LEAST = {"activation": 20, "normalization": 3, "dropout": 0, "pixelshuffle": 2, "distance": 2, "fold": 1}
+AT_LEAST = {
+    "activation": 20,
+    "normalization": 3,
+    "dropout": 0,
+    "pixelshuffle": 2,
+    "distance": 2,
+    "fold": 1,
+}
 
 
 @pytest.mark.parametrize("name", AT_LEAST)
-def test_programs_from_torchs_own_modules_give_torchs_own_outputs(name: str, tmp_path: Path) -> None:
+def test_programs_from_torchs_own_modules_give_torchs_own_outputs(
+    name: str, tmp_path: Path
+) -> None:
     import torch
 
     path = f"torch/nn/modules/{name}.py"
@@ -22,7 +31,9 @@ def test_programs_from_torchs_own_modules_give_torchs_own_outputs(name: str, tmp
         program: dict[str, object] = {}
         exec(columns["code"], program)
         original = getattr(torch.nn, columns["class_name"])
-        assert torch.equal(_output(program["Model"], program), _output(original, program)), columns["class_name"]
+        assert torch.equal(_output(program["Model"], program), _output(original, program)), columns[
+            "class_name"
+        ]
 
 
 def _output(model_class, program):  # type: ignore[no-untyped-def]

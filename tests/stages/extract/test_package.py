@@ -59,6 +59,17 @@ def test_a_class_is_followed_through_relative_absolute_and_re_exported_imports(
     assert "fused = None" in code
 
 
+def test_an_optional_dependency_is_taken_as_absent_and_that_is_listed(tmp_path: Path) -> None:
+    text = HEAD + (
+        "try:\n    import apex\n    from apex import fast\n    has_apex = True\n"
+        "except ImportError:\n    has_apex = False\n\n\n"
+        "class A(nn.Module):\n    def forward(self, x):\n        return fast(x) if has_apex else x.cos()\n"
+    )
+    row = one_kept(extract(text, tmp_path))
+    assert "has_apex = False" in str(row["code"]) and "fast = None" in str(row["code"])
+    assert any("absent" in edit for edit in row["edits"])  # type: ignore[attr-defined]
+
+
 def test_two_files_with_one_name_for_two_things_keep_both(tmp_path: Path) -> None:
     row = one_kept(extract(MODEL, tmp_path, PACKAGE, "pkg/model.py"))
     code = str(row["code"])
