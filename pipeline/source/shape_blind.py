@@ -50,7 +50,8 @@ class _Program:
     """What stands at the top of the file, and what has been written of it so far."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.imports = _imports(tree)
+        nodes = list(ast.walk(tree))
+        self.imports = _imports(nodes)
         self.definitions: dict[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.globals: dict[str, ast.expr] = {}
         for node in tree.body:
@@ -60,7 +61,7 @@ class _Program:
                 for name in _plain_names(node.targets):
                     self.globals[name] = node.value
         self.statements = tree.body
-        self.own_attributes = {name for node in ast.walk(tree) for name in _attributes_set(node)}
+        self.own_attributes = {name for node in nodes for name in _attributes_set(node)}
         self.attribute_names: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self.waiting: list[str] = []
@@ -528,6 +529,8 @@ class _Writer:
 
 def _attributes_set(node: ast.AST) -> list[str]:
     """Attributes that this very node sets: `self.a = …` or `self.register_buffer("a", …)`."""
+    if not isinstance(node, ast.Attribute | ast.Call):
+        return []  # most nodes: asked first, as matching is slow
     match node:
         case ast.Attribute(attr=name, ctx=ast.Store()):
             return [name]
@@ -708,10 +711,10 @@ def _einsum_letters(equation: str) -> str:
     ).replace(" ", "")
 
 
-def _imports(tree: ast.Module) -> dict[str, str]:
+def _imports(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Local name → full dotted name, so that `nn`, `torch.nn` and `from torch import nn` agree."""
     names = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 names[alias.asname or alias.name.split(".")[0]] = (

@@ -6,6 +6,7 @@ from typing import Any
 from pipeline.sandbox import Fault, Limits, Reply, shared_sandbox
 from pipeline.tracing.bundle import bundled
 
+MOST_CALLS = 10_000
 WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -13,6 +14,7 @@ def trace(
     code: str,
     *,
     fake: bool = True,
+    most_calls: int = MOST_CALLS,
     limits: Limits = Limits(),  # noqa: B008  frozen
     minimum: str = "process",
 ) -> dict[str, Any] | Fault:
@@ -22,10 +24,11 @@ def trace(
         code: a program.
         fake: trace with fake tensors: no memory, no arithmetic, any size. Programs that look into
             a tensor give the fault `needs_data`; trace those really, at small sizes.
+        most_calls: a forward with more operations gives the fault `too_many_ops`.
         limits: of the run in the sandbox.
         minimum: the lowest sandbox level that will do.
     """
     reply = shared_sandbox(bundled(WORKER), minimum=minimum).run(
-        {"code": code, "fake": fake}, limits
+        {"code": code, "fake": fake, "most_calls": most_calls}, limits
     )
     return reply.value if isinstance(reply, Reply) else reply

@@ -119,7 +119,10 @@ class blamed:
         if error is None or isinstance(error, ProgramError | KeyboardInterrupt):
             return
         line = f"{type(error).__name__}: {error}".split("\n")[0][:300]
-        raise ProgramError("memory_limit" if ran_out(error) else self._reason, line) from error
+        reason = "memory_limit" if ran_out(error) else self._reason
+        if type(error).__name__ == "TooManyCalls":
+            reason = "too_many_ops"
+        raise ProgramError(reason, line) from error
 
 
 def ran_out(error: BaseException) -> bool:

@@ -1,6 +1,6 @@
 """One recorded forward, of real tensors or of fakes: with fakes 32768 x 32768 costs nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import (
 )
 
 from pipeline.tracing.program import ProgramError, blamed, outputs_of
-from pipeline.tracing.tape import Tape, recording
+from pipeline.tracing.tape import MOST_CALLS, Tape, recording
 
 NEEDS_DATA = (
     DataDependentOutputException,
@@ -22,16 +22,16 @@ NEEDS_DATA = (
 )
 
 
-def record_forward(model: torch.nn.Module, forward: Callable[..., Any], inputs: list[Any]) -> Tape:
+def record_forward(model: torch.nn.Module, inputs: list[Any], most_calls: int = MOST_CALLS) -> Tape:
     """The tape of one call. Leaves are named `input.N`, and parameters and buffers by their path.
 
     Raises:
-        ProgramError: `forward_fails`, or one of the `output_…` reasons.
+        ProgramError: `forward_fails`, `too_many_ops`, or one of the `output_…` reasons.
     """
     named = {f"input.{i}": v for i, v in enumerate(inputs) if isinstance(v, torch.Tensor)}
     named |= dict(model.named_parameters()) | dict(model.named_buffers())
-    with recording(named) as recorder, blamed("forward_fails"):
-        result = forward(*inputs)
+    with recording(named, most_calls) as recorder, blamed("forward_fails"):
+        result = model(*inputs)
     return recorder.finish(outputs_of(result))
 
 

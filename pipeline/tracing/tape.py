@@ -16,6 +16,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from pipeline.tracing import ops
 
+MOST_CALLS = 10_000  # unless told otherwise; the largest KernelBench model makes 3,000
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -95,16 +97,23 @@ class Tape:
 
 
 @contextmanager
-def recording(named: Mapping[str, torch.Tensor]) -> Iterator["Recorder"]:
+def recording(
+    named: Mapping[str, torch.Tensor], most_calls: int = MOST_CALLS
+) -> Iterator["Recorder"]:
     """Records all ATen calls inside the block. `named` are the leaves that have a name."""
-    recorder = Recorder(named)
+    recorder = Recorder(named, most_calls)
     with recorder:
         yield recorder
 
 
+class TooManyCalls(Exception):
+    """The forward has more calls than a tape holds, e.g. a loop over thousands of time steps."""
+
+
 class Recorder(TorchDispatchMode):
-    def __init__(self, named: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, named: Mapping[str, torch.Tensor], most_calls: int) -> None:
         super().__init__()
+        self._most_calls = most_calls
         self.tape = Tape()
         self._index: dict[int, int] = {}
         for name, value in named.items():
@@ -124,6 +133,8 @@ class Recorder(TorchDispatchMode):
         replaced(result, lambda t: self._write(t, written))
         if not written:
             written = [self._index[id(t)] for t in ops.mutated(func, args, kwargs)]
+        if len(self.tape.calls) == self._most_calls:
+            raise TooManyCalls(f"more than {self._most_calls} operations")
         caller = _caller(sys._getframe(1))
         self.tape.calls.append(
             Call(func, held_args, held_kwargs, tuple(reads), tuple(written), caller)

@@ -1,6 +1,6 @@
 """Runs inside the sandbox: the facts of a program, of fakes at any size or of a real run.
 
-Request: {"code": program, "fake": bool}. Answer: the keys of `facts.facts_of`; of a real run also
+Request: {"code": program, "fake": bool, "most_calls": int}. Answer: the keys of `facts.facts_of`; of a real run also
 `finite` and `seconds` (of the second call). Errors of the program: {"fault": reason, "detail": line}.
 """
 
@@ -20,16 +20,16 @@ def handle(request: dict[str, Any]) -> dict[str, Any]:
         program = Program(request["code"])
         if request["fake"]:
             with faking():
-                return _facts(program)
-        return _facts(program) | _run(program)
+                return _facts(program, request["most_calls"])
+        return _facts(program, request["most_calls"]) | _run(program)
     except ProgramError as error:
         return {"fault": error.reason, "detail": error.detail}
 
 
-def _facts(program: Program) -> dict[str, Any]:
+def _facts(program: Program, most_calls: int) -> dict[str, Any]:
     model, inputs = program.model(), program.inputs()
     with torch.no_grad():
-        return facts_of(record_forward(model, model, inputs), model, inputs)
+        return facts_of(record_forward(model, inputs, most_calls), model, inputs)
 
 
 def _run(program: Program) -> dict[str, Any]:
@@ -61,4 +61,4 @@ def get_init_inputs():
 """
 # What torch imports late is imported here, once, before the server forks.
 for _fake in (True, False):
-    handle({"code": _WARM_UP, "fake": _fake})
+    handle({"code": _WARM_UP, "fake": _fake, "most_calls": 1000})

@@ -24,7 +24,7 @@ def features_of(
         SyntaxError, ValueError, RecursionError, MemoryError: the text can't be parsed.
         EmbeddingFailed: no usable vector.
     """
-    canonical = canonical_form(code)
+    canonical = canonical_form(code) if embedder or not problem_id else ""
     return Features(
         problem_id=problem_id or digest(canonical)[:ID_DIGITS],
         shape_blind_sha256=shape_blind_digest(code),

@@ -13,8 +13,9 @@ from stages.extract.names import AVAILABILITY, STAND_INS
 from stages.extract.resolve import InPackage, Library, Local, Module, Outside, Resolver
 from stages.extract.scope import BUILTINS, Reads, Use, reads
 
-MAX_PIECES = 80
-MAX_LINES = 2500
+MAX_PIECES = 150
+MAX_LINES = 1500
+"""Of a program. A longer one is a package rather than a problem."""
 ALWAYS = frozenset({"forward", "__init__"})
 
 
@@ -106,7 +107,7 @@ class _Collector:
             self.wanted_by[piece.key] = reader
         self.lines += (node.end_lineno or node.lineno) - node.lineno
         self.pieces[piece.key] = piece
-        if len(self.pieces) > MAX_PIECES or self.lines > MAX_LINES * 3:
+        if len(self.pieces) > MAX_PIECES or self.lines > MAX_LINES * 6:
             raise NotClosed(
                 "too_large", f"needs more than {MAX_PIECES} definitions or {MAX_LINES} lines"
             )

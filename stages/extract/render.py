@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stages.extract.closure import Closure, NotClosed, Piece, Target, methods, ordered
+from stages.extract.closure import MAX_LINES, Closure, NotClosed, Piece, Target, methods, ordered
 from stages.extract.edits import Edit, Edits
 from stages.extract.names import STAND_INS
 from stages.extract.resolve import Library, Module
@@ -75,6 +75,8 @@ def render(closure: Closure) -> Definitions:
     words += naming.words
     imports = _imports([*naming.imports, *needs], annotated)
     body = _joined(texts)
+    if body.count("\n") > MAX_LINES:
+        raise NotClosed("too_large", f"the program would have more than {MAX_LINES} lines")
     names = frozenset(naming.taken | set(stand_ins) | absent | _bound(imports))
     return Definitions(tuple(imports), body, tuple(dict.fromkeys(words)), names)
 

@@ -18,6 +18,7 @@ STAGE = MapStage(
         "problem_id",
         "code",
         "sizes",
+        "ops",
         "flops",
         "flops_matrix",
         "bytes_unfused",

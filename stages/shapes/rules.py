@@ -3,7 +3,7 @@
 Each setting starts from the table's wish and is amended by what the check said: too slow or too
 large shrinks the data axes, too fast grows them, an error gives up one degree of freedom after the
 other: first odd lengths become odd multiples of the author's, then widths stay as the author has
-them, then only the batch is changed.
+them, then only the batch is changed, and last everything but the batch.
 """
 
 import math
@@ -14,9 +14,9 @@ from stages.shapes.roles import Axis, axes_of
 from stages.shapes.suggestion import Problem, Rejection, Suggestion
 from stages.shapes.table import Setting, Table, Target
 
-MOST_BATCH = 8192
+MOST_BATCH = 2**18
 MOST_CORRECTION = 16.0
-CAUTION = 4  # after that many errors nothing is left to give up
+CAUTION = 5  # after that many errors nothing is left to give up
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Rules:
             elif axis.kind == "vocabulary" and errors < 2:
                 size = max(axis.value, self._scaled(setting.vocabulary))
             elif axis.kind == "data" and axis.role == "batch":
-                size = setting.batch or 1
-            elif axis.kind == "data" and errors < 3:
+                size = axis.value if errors == 4 else setting.batch or 1
+            elif axis.kind == "data" and errors != 3:
                 wish = setting.spatial if axis.role == "spatial" else setting.sequence
                 size = _length(axis.value, self._scaled(wish), setting.odd, errors)
             sizes[axis.name] = size
@@ -134,7 +134,9 @@ def _spend(
     sizes = dict(sizes)
     batches = [a for a in axes if a.kind == "data" and a.role == "batch"]
     lengths = [a for a in axes if a.kind == "data" and a.role != "batch"]
-    if batches and (setting.batch is None or (growing and not lengths)):
+    if errors == 4:
+        pass
+    elif batches and (setting.batch is None or (growing and not lengths)):
         first = batches[0]
         unit = setting.batch_unit
         wanted = min(MOST_BATCH, max(setting.least_batch, unit * _power(budget / unit)))

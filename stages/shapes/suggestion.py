@@ -15,6 +15,7 @@ class Problem:
     flops_matrix: int
     bytes_unfused: int
     working_set: int
+    calls: int  # ATen operations of one forward at the author's sizes
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """No shape is believed before it was executed: traced at full size, run for real if that is cheap."""
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,8 @@ from stages.shapes.settings import ShapesSettings
 from stages.shapes.suggestion import Problem, Rejection, Suggestion
 from stages.shapes.table import Target
 
+LIMITS = {"memory_limit": "too_large", "cpu_limit": "too_slow", "too_many_ops": "too_slow"}
+MOST_CALLS = 2000  # a call costs a third of a millisecond to trace; longer loops show nothing new
 TWIN = 64  # a data axis of a small twin is at most that long
 DISTINCT = 1.1  # some axis must differ by at least this factor, or in parity
 
@@ -45,15 +46,14 @@ class Verifier:
     minimum_sandbox: str
 
     def check(
-        self, suggestion: Suggestion, accepted: Sequence[Verified], *, last: bool
+        self, suggestion: Suggestion, accepted: Sequence[Verified], *, small: bool
     ) -> Verified | Rejection:
         """Runs a suggestion.
 
         Args:
             suggestion: what to check.
             accepted: shapes that were believed before, to be distinct from.
-            last: whether there is no further round: then a shape that is too small for the
-                target is taken, because the module may allow nothing larger.
+            small: whether a shape that is too small for the target will do.
 
         Raises:
             CouldNotTell: no answer from the sandbox.
@@ -64,7 +64,7 @@ class Verifier:
         if isinstance(facts, Rejection):
             return facts
         ms = self.target.milliseconds(facts["flops"], facts["flops_matrix"], facts["bytes_unfused"])
-        too_much = self._too_much(suggestion, facts, ms, last)
+        too_much = self._too_much(suggestion, facts, ms, small)
         if too_much is not None:
             return too_much
         real = self._traced(suggestion, fake=False, sizes=self._real_sizes(suggestion, facts))
@@ -75,7 +75,7 @@ class Verifier:
         return Verified(suggestion, facts, ms)
 
     def _too_much(
-        self, suggestion: Suggestion, facts: Mapping[str, Any], ms: float, last: bool
+        self, suggestion: Suggestion, facts: Mapping[str, Any], ms: float, small: bool
     ) -> Rejection | None:
         room = self.settings.max_working_set or self.target.most_working_set
         held = facts["working_set"]
@@ -85,7 +85,9 @@ class Verifier:
         if ms > self.target.most_ms:
             detail = f"{ms:.3g} ms by roofline, {self.target.most_ms:g} allowed"
             return Rejection(suggestion, "too_slow", detail, ms, held)
-        if not last and (ms < self.target.least_ms or held < self.target.cache_bytes):
+        # Below a millisecond a working set within the cache means that the cache is what is timed.
+        cached = held < self.target.cache_bytes and ms < 1.0
+        if not small and (ms < self.target.least_ms or cached):
             detail = f"{ms:.3g} ms by roofline, {held} bytes alive at once"
             return Rejection(suggestion, "too_fast", detail, ms, held)
         return None
@@ -98,20 +100,29 @@ class Verifier:
         base = self.problem.sizes
         return {n: s if s <= base[n] else _twin(s, base[n]) for n, s in suggestion.sizes.items()}
 
+    def _most_calls(self) -> int:
+        return max(MOST_CALLS, 2 * self.problem.calls)
+
     def _traced(
         self, suggestion: Suggestion, *, fake: bool, sizes: Mapping[str, int]
     ) -> dict[str, Any] | Rejection:
         code = apply_sizes(self.problem.code, sizes)
-        told = trace(code, fake=fake, limits=self.settings.limits(), minimum=self.minimum_sandbox)
+        told = trace(
+            code,
+            fake=fake,
+            most_calls=self._most_calls(),
+            limits=self.settings.limits(),
+            minimum=self.minimum_sandbox,
+        )
         if isinstance(told, Fault):
-            if told.reason in ("cpu_limit", "memory_limit"):
-                return Rejection(suggestion, "too_large", told.reason)
+            if told.reason in LIMITS:
+                return Rejection(suggestion, LIMITS[told.reason], told.reason)
             raise CouldNotTell(told)
         if told.get("fault") == "needs_data" and fake:
             # Fakes can't tell: the real run at this size decides, within its limits.
             return self._traced(suggestion, fake=False, sizes=sizes)
         if "fault" in told:
-            reason = "too_large" if told["fault"] == "memory_limit" else "does_not_run"
+            reason = LIMITS.get(told["fault"], "does_not_run")
             return Rejection(suggestion, reason, f"{told['fault']}: {told['detail']}")
         return told
 
@@ -137,6 +148,3 @@ def _twin(size: int, base: int) -> int:
         multiple = size // base
         return base * min(multiple, 2 + multiple % 2)
     return min(size, TWIN - 1 + (size + 1) % 2) if size > TWIN else size
-
-
-_ = math

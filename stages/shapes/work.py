@@ -7,8 +7,9 @@ from typing import Any
 from pipeline.source.canonical import digest
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
 from stages.shapes.rules import Rules
+from stages.shapes.search import search
 from stages.shapes.settings import ShapesSettings
-from stages.shapes.suggestion import Problem, Rejection, Suggester, Suggestion
+from stages.shapes.suggestion import Problem, Rejection, Suggester
 from stages.shapes.table import read_table
 from stages.shapes.verify import CouldNotTell, Verified, Verifier, shape_id
 
@@ -42,7 +43,7 @@ def _shape_one(
         place.minimum_sandbox,
     )
     try:
-        verified, rejections = _rounds(problem, suggester, verifier, settings.rounds)
+        verified, rejections = search(problem, suggester, verifier, settings.rounds)
     except CouldNotTell as error:
         return Failed(error.fault.reason, error.fault.detail[-500:])
     if len(verified) < settings.least:
@@ -56,39 +57,6 @@ def _shape_one(
     return Kept({"shapes": [_shape(v, suggester.name) for v in verified]})
 
 
-def _rounds(
-    problem: Problem, suggester: Suggester, verifier: Verifier, rounds: int
-) -> tuple[list[Verified], list[Rejection]]:
-    """Verified shapes in the suggester's own order, and everything that was rejected."""
-    verified: list[Verified] = []
-    rejections: list[Rejection] = []
-    suggestions = suggester.suggest(problem, [])
-    order = [suggestion.name for suggestion in suggestions]
-    pending = suggestions or [_as_written(problem)]
-    for number in range(rounds):
-        fresh: list[Rejection] = []
-        for suggestion in pending:
-            answer = verifier.check(suggestion, verified, last=number == rounds - 1)
-            (verified if isinstance(answer, Verified) else fresh).append(answer)  # type: ignore[arg-type]
-        rejections += fresh
-        if not fresh:
-            break
-        open_names = {rejection.suggestion.name for rejection in fresh}
-        amended = suggester.suggest(problem, rejections)
-        pending = [suggestion for suggestion in amended if suggestion.name in open_names]
-    if not verified:
-        answer = verifier.check(_as_written(problem), [], last=True)
-        (verified if isinstance(answer, Verified) else rejections).append(answer)  # type: ignore[arg-type]
-    return sorted(
-        verified, key=lambda v: order.index(v.suggestion.name) if v.suggestion.name in order else -1
-    ), rejections
-
-
-def _as_written(problem: Problem) -> Suggestion:
-    """The author's own sizes: where nothing else is verified, they are."""
-    return Suggestion("as_written", dict(problem.sizes), "the sizes the program came with")
-
-
 def _problem(row: Row) -> Problem:
     return Problem(
         code=row["code"],
@@ -97,6 +65,7 @@ def _problem(row: Row) -> Problem:
         flops_matrix=row["flops_matrix"],
         bytes_unfused=row["bytes_unfused"],
         working_set=row["working_set"],
+        calls=sum(op["count"] for op in row["ops"]),
     )
 
 

@@ -71,10 +71,10 @@ def _tapes(subject: runs.Subject) -> tuple[list[Tape], set[str]]:
         for path, module in subject.model.named_modules()
     ]
     with torch.no_grad():
-        tapes = [record_forward(subject.model, subject.model, clones(subject.inputs))]
+        tapes = [record_forward(subject.model, clones(subject.inputs))]
         if depends_on_data(tapes[0]):
             for inputs in subject.others:
-                tapes.append(record_forward(subject.model, subject.model, clones(inputs)))
+                tapes.append(record_forward(subject.model, clones(inputs)))
     for hook in hooks:
         hook.remove()
     return tapes, called

@@ -24,7 +24,8 @@ def main() -> None:
     params.port = port
     params.n_ctx = 8192
     params.n_parallel = 1
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
+    params.swa_full = True  # else nothing of the common prompt is reused between requests
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # threads spin: more hurt
     server = xllamacpp.Server(params)
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,10 @@ def _has_model() -> bool:
     return found.returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not _has_model(), reason="xllamacpp and the model: make test-llm")
+pytestmark = [
+    pytest.mark.skipif(not _has_model(), reason="xllamacpp and the model: make test-llm"),
+    pytest.mark.timeout(900),  # ten answers take half a minute on a quiet machine
+]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,7 @@ def rows() -> list[dict[str, Any]]:
 def _settings(url: str, **fields: Any) -> LabelSettings:
     return LabelSettings(
         **{"judge": "llm", "model": "gemma-3-270m", "base_url": url, "votes": 1, "temperature": 0,
-           "max_tokens": 300, "concurrency": 1, "timeout_s": 120} | fields
+           "max_tokens": 150, "concurrency": 1, "timeout_s": 120} | fields
     )  # fmt: skip
 
 
@@ -81,13 +83,11 @@ def test_judge_cache_cost_and_resume_hold_against_a_real_server(
 ) -> None:
     place = Workplace(cache=tmp_path, shared=tmp_path, data=DATA)
 
-    began = time.monotonic()
     first = [o for [o] in STAGE.work(rows, _settings(url, budget_requests=4), place)]
     assert spent_between(tmp_path).requests == 4
     assert sum(_reason(o) == "budget" for o in first) == PROBLEMS - 4
 
     outcomes = [o for [o] in STAGE.work(rows, _settings(url), place)]
-    seconds = time.monotonic() - began
     spent = spent_between(tmp_path)
     kept = [o for o in outcomes if isinstance(o, Kept)]
     assert len(kept) >= PROBLEMS // 2
@@ -100,8 +100,8 @@ def test_judge_cache_cost_and_resume_hold_against_a_real_server(
     assert spent_between(tmp_path).requests - spent.requests == failed, (
         "only failures are asked again"
     )
-    assert [o for o in again if isinstance(o, Kept)][: len(kept)] == kept or failed
-    assert seconds < 240
+    for before, after in zip(outcomes, again, strict=True):
+        assert isinstance(before, Failed) or before == after
 
 
 def _reason(outcome: Outcome) -> str:

@@ -15,7 +15,7 @@ def facts(code: str) -> Facts:
     loaded = Program(code)
     with faking(), torch.no_grad():
         model, inputs = loaded.model(), loaded.inputs()
-        return facts_of(record_forward(model, model, inputs), model, inputs)
+        return facts_of(record_forward(model, inputs), model, inputs)
 
 
 def test_a_linear_layer() -> None:

@@ -68,7 +68,7 @@ def fingerprint(code: str, *, fake: bool = True) -> str:
     def trace() -> str:
         model = loaded.model()
         with torch.no_grad():
-            return graph.fingerprint(record_forward(model, model, loaded.inputs()))
+            return graph.fingerprint(record_forward(model, loaded.inputs()))
 
     if not fake:
         return trace()
