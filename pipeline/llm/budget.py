@@ -1,58 +1,48 @@
 """Money and requests that may still be spent."""
 
 import asyncio
-from dataclasses import dataclass
 
 from pipeline.llm.store import Spent
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """What is kept back for one request in flight."""
-
-    expected: float
-    taken: float
 
 
 class Budget:
     """Counts what is spent, and what the requests in flight may still cost.
 
     A request is sent only if its dearest outcome fits in what is left. Where that fits only once
-    others in flight turn out cheaper, it waits for them; the limit is never passed.
+    others in flight turn out cheaper, it waits for them. The limit is passed only if the endpoint
+    charges more than was reserved, and then by no more than what is in flight at that moment.
     """
 
     def __init__(self, dollars: float | None, requests: int | None, spent: Spent) -> None:
         self._dollars, self._requests = dollars, requests
         self._spent_dollars, self._spent_requests = spent.dollars, spent.requests
-        self._reserved_dollars, self._in_flight = 0.0, 0
+        self._expected_dollars, self._in_flight = 0.0, 0
         self._underestimate = 1.0  # what was dearer than expected once may be so again
         self._settled = asyncio.Condition()
         self.exhausted = False
 
-    async def reserve(self, dollars: float) -> Reservation | None:
-        """Takes the means for one request; None when there are none left."""
+    async def reserve(self, dollars: float) -> bool:
+        """Keeps the means for one request; False when there are none left."""
         async with self._settled:
-            while not self._fits(dollars * self._underestimate):
+            while not self._fits(dollars):
                 if self.exhausted or self._in_flight == 0:
                     self.exhausted = True
                     self._settled.notify_all()
-                    return None
+                    return False
                 await self._settled.wait()
-            reservation = Reservation(dollars, dollars * self._underestimate)
-            self._reserved_dollars += reservation.taken
+            self._expected_dollars += dollars
             self._in_flight += 1
-            return reservation
+            return True
 
-    async def settle(self, reservation: Reservation, cost: float) -> None:
+    async def settle(self, expected: float, cost: float) -> None:
         """A request has ended, and cost what it cost."""
         async with self._settled:
-            self._reserved_dollars -= reservation.taken
+            self._expected_dollars -= expected
             self._in_flight -= 1
             self._spent_dollars += cost
-            if reservation.expected > 0:
-                ratio = cost / reservation.expected
-                self._underestimate = max(self._underestimate, ratio)
             self._spent_requests += 1
+            if expected > 0:
+                self._underestimate = max(self._underestimate, cost / expected)
             self._settled.notify_all()
 
     def fits(self, dollars: float, requests: int) -> bool:
@@ -76,4 +66,5 @@ class Budget:
             return False
         if self._dollars is None:
             return True
-        return self._spent_dollars + self._reserved_dollars + dollars <= self._dollars
+        ahead = (self._expected_dollars + dollars) * self._underestimate
+        return self._spent_dollars + ahead <= self._dollars

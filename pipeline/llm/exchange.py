@@ -120,8 +120,7 @@ async def _once(
     dearest = desk.price.cost(expected) if desk.price else 0.0
     client = desk.client  # opened before a place in the pace is taken: the first time is slow
     await desk.endpoint.pace.wait(expected.total, desk.sleep)
-    reservation = await desk.budget.reserve(dearest)
-    if reservation is None:
+    if not await desk.budget.reserve(dearest):
         return Miss("budget", desk.budget.words)
     usage = Usage(0, 0)
     try:
@@ -135,7 +134,7 @@ async def _once(
         dollars = desk.price.cost(usage) if desk.price else 0.0
         desk.store.spend(desk.settings.model, usage, dollars)
         desk.meter.spent(usage, dollars)
-        await desk.budget.settle(reservation, dollars)
+        await desk.budget.settle(dearest, dollars)
     desk.endpoint.pace.correct(expected.total, usage.total)
     if not isinstance(outcome, Reply):
         return outcome

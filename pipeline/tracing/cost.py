@@ -24,26 +24,11 @@ from pipeline.tracing.tape import Call, Tape, filled, flat
 TRANSCENDENTAL_FLOPS = 4  # a polynomial of small degree; the order of magnitude is what matters
 NORM_FLOPS = 5  # mean, difference, square, sum, scale
 GATHERS = frozenset(["embedding", "index", "gather", "index_select", "take", "_unsafe_index"])
-NORMS = frozenset(
-    [
-        "softmax",
-        "_softmax",
-        "_log_softmax",
-        "log_softmax",
-        "_safe_softmax",
-        "native_layer_norm",
-        "native_group_norm",
-        "native_batch_norm",
-        "_native_batch_norm_legit_no_training",
-        "_fused_rms_norm",
-        "logsumexp",
-        "std",
-        "var",
-        "var_mean",
-        "std_mean",
-        "batch_norm",
-    ]
-)
+NORMS = frozenset((
+    "softmax", "_softmax", "_log_softmax", "log_softmax", "_safe_softmax", "native_layer_norm",
+    "native_group_norm", "native_batch_norm", "_native_batch_norm_legit_no_training",
+    "_fused_rms_norm", "logsumexp", "std", "var", "var_mean", "std_mean", "batch_norm",
+))  # fmt: skip
 
 
 def op_counts(tape: Tape) -> list[tuple[str, int]]:
@@ -109,7 +94,7 @@ def _dense_flops(tape: Tape, call: Call) -> int | None:
         return _attention_flops(args[0], args[2], args[1].shape[-2])
     if call.name == "mkldnn_rnn_layer":
         steps = args[0].shape[0] * args[0].shape[1]
-        return 2 * steps * sum(weight.numel() for weight in args[1:3])
+        return int(2 * steps * sum(weight.numel() for weight in args[1:3]))
     formula = flop_registry.get(call.func._overloadpacket)
     if formula is None:
         return None
@@ -120,14 +105,14 @@ def _dense_flops(tape: Tape, call: Call) -> int | None:
 
 def _attention_flops(query: torch.Tensor, value: torch.Tensor, keys: int) -> int:
     scores = query.numel() // query.shape[-1] * keys
-    return 2 * scores * (query.shape[-1] + value.shape[-1])
+    return int(2 * scores * (query.shape[-1] + value.shape[-1]))
 
 
 def _plain_flops(tape: Tape, call: Call) -> int:
     if not ops.works(call.func):
         return 0
-    read = max((tape.values[i].numel() for i in call.reads), default=0)
-    written = sum(tape.values[i].numel() for i in call.writes[:1])
+    read = max((int(tape.values[i].numel()) for i in call.reads), default=0)
+    written = sum(int(tape.values[i].numel()) for i in call.writes[:1])
     if call.name in NORMS:
         return NORM_FLOPS * read
     if call.name in ops.TRANSCENDENTAL:
@@ -172,7 +157,7 @@ def _bytes(value: torch.Tensor) -> int:
     elements = 1
     for size, stride in zip(value.shape, value.stride(), strict=True):
         elements *= size if stride != 0 or size == 0 else 1
-    return elements * value.element_size()
+    return int(elements * value.element_size())
 
 
 def _storage(value: torch.Tensor) -> int:

@@ -13,6 +13,7 @@ Seen as equal
 - any numeric factor at a linear operation: `(q * s) @ k`, `(q @ k) * s` and `(q @ k) / t`; hence
   `mean` and a scaled `sum`; any added number and any other;
 - SiLU, softmax-cross-entropy pieces, fused attention, RMS and layer norm and their spelled-out forms;
+- fused attention, causal or not (its mask is not spelled out);
 - dropout outside training, casts, copies, in-place and out-of-place forms;
 - views that only rename axes or repeat elements (reshape, transpose, expand, …).
 
@@ -35,7 +36,7 @@ import torch
 from pipeline.tracing import ops
 from pipeline.tracing.tape import Call, Slot, Tape
 
-RULES = 1  # bump with any change of what is seen as equal: stored fingerprints become stale
+RULES = 2  # bump with any change of what is seen as equal: stored fingerprints become stale
 
 RENAMES = {
     "_softmax": "softmax",
@@ -50,50 +51,21 @@ MATRIX_PRODUCTS = frozenset(
     ["mm", "bmm", "mv", "dot", "matmul", "linear", "vdot", "inner", "outer", "ger"]
 )
 ADDED_PRODUCTS = frozenset(["addmm", "baddbmm", "addmv", "addbmm", "addr"])
-ATTENTION = frozenset(
-    [
-        "_scaled_dot_product_flash_attention_for_cpu",
-        "_scaled_dot_product_attention_math",
-        "_scaled_dot_product_flash_attention",
-        "_scaled_dot_product_efficient_attention",
-        "_scaled_dot_product_cudnn_attention",
-        "scaled_dot_product_attention",
-        "_scaled_dot_product_fused_attention_overrideable",
-        "_scaled_dot_product_attention_math_for_mps",
-    ]
-)
-PARTS = frozenset(
-    [
-        "slice",
-        "select",
-        "split",
-        "split_with_sizes",
-        "unbind",
-        "chunk",
-        "narrow",
-        "unsafe_split",
-        "unsafe_chunk",
-        "unsafe_split_with_sizes",
-        "split_with_sizes_copy",
-    ]
-)
-SYMMETRIC = frozenset(
-    [
-        "maximum",
-        "minimum",
-        "eq",
-        "ne",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "fmax",
-        "fmin",
-        "hypot",
-    ]
-)
+ATTENTION = frozenset((
+    "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_attention_math",
+    "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention", "scaled_dot_product_attention",
+    "_scaled_dot_product_fused_attention_overrideable",
+    "_scaled_dot_product_attention_math_for_mps",
+))  # fmt: skip
+PARTS = frozenset((
+    "slice", "select", "split", "split_with_sizes", "unbind", "chunk", "narrow", "unsafe_split",
+    "unsafe_chunk", "unsafe_split_with_sizes", "split_with_sizes_copy",
+))  # fmt: skip
+SYMMETRIC = frozenset((
+    "maximum", "minimum", "eq", "ne", "logical_and", "logical_or", "logical_xor", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "fmax", "fmin", "hypot",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)

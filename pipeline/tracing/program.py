@@ -84,11 +84,11 @@ def outputs_of(value: Any) -> list[torch.Tensor]:
     Raises:
         ProgramError: one of the `output_…` reasons.
     """
-    parts = list(value) if type(value) in (tuple, list) or _is_named_tuple(value) else [value]
+    parts = list(value) if isinstance(value, tuple | list) else [value]
     if not parts:
         raise ProgramError("output_not_tensor", "forward gives an empty tuple")
     for part in parts:
-        if type(part) in (tuple, list):
+        if isinstance(part, tuple | list):
             raise ProgramError("output_nested", "forward gives nested tuples")
         if not isinstance(part, torch.Tensor):
             raise ProgramError("output_not_tensor", f"forward gives a {type(part).__name__}")
@@ -136,10 +136,6 @@ def ran_out(error: BaseException) -> bool:
     )
 
 
-def _is_named_tuple(value: Any) -> bool:
-    return isinstance(value, tuple) and hasattr(value, "_fields")
-
-
 def _check_input(position: int, value: torch.Tensor) -> None:
     if value.layout is not torch.strided:
         raise ProgramError("bad_inputs", f"input {position} is sparse")
@@ -160,7 +156,7 @@ def _check_output(value: torch.Tensor) -> None:
         raise ProgramError("output_empty", str(list(value.shape)))
 
 
-def _fake_tensor() -> type:
+def _fake_tensor() -> Any:
     from torch._subclasses.fake_tensor import FakeTensor
 
     return FakeTensor

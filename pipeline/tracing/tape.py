@@ -110,7 +110,7 @@ class TooManyCalls(Exception):
     """The forward has more calls than a tape holds, e.g. a loop over thousands of time steps."""
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed for mypy here
     def __init__(self, named: Mapping[str, torch.Tensor], most_calls: int) -> None:
         super().__init__()
         self._most_calls = most_calls
@@ -171,7 +171,7 @@ def _caller(frame: FrameType | None) -> str:
     """Name of the function that made the call, past torch's own wrappers of dispatch."""
     while frame is not None and frame.f_code.co_name in ("_fn", "inner", "__call__"):
         frame = frame.f_back
-    return frame.f_code.co_name if frame is not None else ""
+    return frame.f_code.co_qualname if frame is not None else ""
 
 
 Change = Callable[[torch.Tensor], torch.Tensor]

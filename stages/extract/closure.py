@@ -192,7 +192,7 @@ class _Collector:
     def _target(self, module: Module, use: Use, reader: Piece) -> Target | None:
         if use.name in STAND_INS and use.name != "Apply":
             return Target("stand_in", use.name)
-        origin = self.resolver.find(module, use.name, before=reader.node.lineno)
+        origin = self.resolver.find(module, use.name, before=use.node.lineno)
         consumed = 0
         for attribute in use.chain:
             if not isinstance(origin, InPackage):

@@ -54,8 +54,8 @@ ALLOWED = frozenset(
 """The standard library as far as a computation may need it, and torch."""
 
 
-MAX_PARSED = 300
-"""Trees kept in memory: a package of three thousand files would take gigabytes."""
+MAX_PARSED = 8_000_000
+"""Characters whose trees are kept in memory: those of a whole large package would take gigabytes."""
 
 
 @dataclass
@@ -109,6 +109,10 @@ class Files(Protocol):
         """Whether a dotted name belongs to the package."""
         ...
 
+    def may_bind(self, name: str, word: str) -> bool:
+        """Whether the module of that name can bind `word`; told from its text, without parsing."""
+        ...
+
 
 class OneFile:
     """A file without a package around it."""
@@ -119,6 +123,9 @@ class OneFile:
     def is_inside(self, name: str) -> bool:
         return False
 
+    def may_bind(self, name: str, word: str) -> bool:
+        return False
+
 
 class Package:
     """All files of a package: path inside its origin → text. Parsed when first needed."""
@@ -127,18 +134,29 @@ class Package:
         self._paths = {_dotted(path): path for path in sorted(files)}
         self._texts = files
         self._parsed: OrderedDict[str, Module | None] = OrderedDict()
+        self._size = 0
         self._roots = frozenset(name.split(".")[0] for name in self._paths)
 
     def module(self, name: str) -> Module | None:
         if name not in self._parsed:
             self._parsed[name] = self._read(name)
-            if len(self._parsed) > MAX_PARSED:
-                self._parsed.popitem(last=False)
+            self._size += self._length(name)
+            while self._size > MAX_PARSED and len(self._parsed) > 1:
+                oldest, _ = self._parsed.popitem(last=False)
+                self._size -= self._length(oldest)
         self._parsed.move_to_end(name)
         return self._parsed[name]
 
     def is_inside(self, name: str) -> bool:
         return name.split(".")[0] in self._roots
+
+    def may_bind(self, name: str, word: str) -> bool:
+        path = self._paths.get(name)
+        return path is not None and (word in self._texts[path] or "import *" in self._texts[path])
+
+    def _length(self, name: str) -> int:
+        path = self._paths.get(name)
+        return len(self._texts[path]) if path else 0
 
     def _read(self, name: str) -> Module | None:
         path = self._paths.get(name)
@@ -201,6 +219,7 @@ class Resolver:
 
     def __init__(self, files: Files) -> None:
         self._files = files
+        self._nowhere: set[tuple[str, str]] = set()
 
     def find(
         self,
@@ -235,10 +254,14 @@ class Resolver:
             worst = worst or origin
         if worst is not None:
             return worst
+        if (module.name, name) in self._nowhere:
+            return None
         for star in module.stars:
             found = self._star(module, star, name, trail)
             if found is not None:
                 return found
+        if len(trail) == 1:  # else the answer may only hold on this trail
+            self._nowhere.add((module.name, name))
         return None
 
     def attribute(self, module: Module, name: str) -> Origin | None:
@@ -281,7 +304,7 @@ class Resolver:
         self, module: Module, star: Imported, name: str, trail: frozenset[tuple[str, str]]
     ) -> Origin | None:
         target = absolute(module, star)
-        if not self._files.is_inside(target):
+        if not self._files.is_inside(target) or not self._files.may_bind(target, name):
             return None
         other = self._files.module(target)
         return (

@@ -34,7 +34,8 @@ def axes_of(code: str, sizes: Mapping[str, int], table: Table) -> list[Axis]:
         kind = table.kinds.get(role, "fixed")
         if name in by_inputs and name not in by_model and kind not in ("data", "width"):
             role, kind = ("batch" if position == 0 else "sequence"), "data"
-        if value <= FEW and not (role == "batch" and kind == "data"):
+        unused = name not in by_inputs and name not in by_model
+        if unused or (value <= FEW and not (role == "batch" and kind == "data")):
             kind = "fixed"
         found.append(Axis(name, value, role, kind))
     return found

@@ -54,7 +54,7 @@ class Rules:
             for rejection in mine:
                 budget *= self._correction(rejection, setting)
             sizes = _spend(sizes, axes, setting, budget, given_up, growing)
-            if sizes not in tried:
+            if sizes not in (*tried, dict(problem.sizes)):
                 return sizes
         return None
 

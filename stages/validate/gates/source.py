@@ -7,55 +7,17 @@ from stages.validate.gates.verdict import Reject, Verdict
 
 POLICY = 1
 MOST_BYTES = 64 * 1024  # the longest KernelBench program has 20 KB
-IMPORTS = frozenset(
-    [
-        "torch",
-        "math",
-        "typing",
-        "dataclasses",
-        "functools",
-        "itertools",
-        "collections",
-        "enum",
-        "abc",
-        "copy",
-        "numbers",
-        "operator",
-        "warnings",
-        "random",
-        "__future__",
-        "typing_extensions",
-        "string",
-        "re",
-        "contextlib",
-        "types",
-        "inspect",
-        "logging",
-    ]
-)
-CALLS = frozenset(
-    [
-        "open",
-        "exec",
-        "eval",
-        "compile",
-        "__import__",
-        "input",
-        "breakpoint",
-        "globals",
-        "torch.load",
-        "torch.save",
-        "torch.hub.load",
-        "torch.jit.load",
-        "torch.ops.load_library",
-        "torch.classes.load_library",
-        "torch.manual_seed",
-        "torch.set_num_threads",
-        "torch.cuda.manual_seed",
-        "torch.set_default_device",
-        "torch.use_deterministic_algorithms",
-    ]
-)
+IMPORTS = frozenset((
+    "torch", "math", "typing", "dataclasses", "functools", "itertools", "collections", "enum",
+    "abc", "copy", "numbers", "operator", "warnings", "random", "__future__",
+    "typing_extensions", "string", "re", "contextlib", "types", "inspect", "logging",
+))  # fmt: skip
+CALLS = frozenset((
+    "open", "exec", "eval", "compile", "__import__", "input", "breakpoint", "globals",
+    "torch.load", "torch.save", "torch.hub.load", "torch.jit.load", "torch.ops.load_library",
+    "torch.classes.load_library", "torch.manual_seed", "torch.set_num_threads",
+    "torch.cuda.manual_seed", "torch.set_default_device", "torch.use_deterministic_algorithms",
+))  # fmt: skip
 PLACES = (
     "torch.distributed",
     "torch.multiprocessing",

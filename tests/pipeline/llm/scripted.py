@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -24,7 +24,7 @@ class Asked:
     path: str
     headers: Mapping[str, str]
     body: bytes
-    number: int  # how many came before it
+    number: int = 0  # how many came before it
 
     @property
     def json(self) -> Any:
@@ -130,10 +130,12 @@ class ScriptedServer:
         for task in asyncio.all_tasks(self._loop):
             task.cancel()
         self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            while (asked := await _read(reader, self.count)) is not None:
+            while True:
+                asked = replace(await _read(reader), number=self.count)
                 self.count += 1
                 if self._keep:
                     self.requests.append(asked)
@@ -160,7 +162,7 @@ def serving(script: Script) -> Iterator[ScriptedServer]:
         server.stop()
 
 
-async def _read(reader: asyncio.StreamReader, number: int) -> Asked | None:
+async def _read(reader: asyncio.StreamReader) -> Asked:
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.decode("latin-1").split("\r\n")
     path = lines[0].split(" ")[1]
@@ -168,7 +170,7 @@ async def _read(reader: asyncio.StreamReader, number: int) -> Asked | None:
         name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])
     }
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Asked(path, headers, body, number)
+    return Asked(path, headers, body)
 
 
 async def _write(writer: asyncio.StreamWriter, said: Said) -> bool:

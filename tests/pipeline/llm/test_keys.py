@@ -10,7 +10,7 @@ from pipeline.stage import Workplace
 from tests.pipeline.llm.asking import ask, outcomes, settings_for
 from tests.pipeline.llm.scripted import Asked, Said, completion, error, serving, verdict
 
-KEY = "sk-test-4f9a7c21e8b3d605"
+KEY = "plainly-secret-4f9a7c21e8b3d605"
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +44,14 @@ def test_an_error_that_echoes_the_key_is_cleaned(place: Workplace) -> None:
         ask(1, settings_for(server.url), place)
     assert KEY not in str(caught.value)
     assert "[key]" in str(caught.value)
+
+
+def test_even_a_key_that_is_not_ours_is_cleaned_from_an_error(place: Workplace) -> None:
+    echo = error(401, "Incorrect API key provided: sk-proj-ab12***xyz. Expected Bearer abc.def")
+    with serving(lambda asked: echo) as server, pytest.raises(EndpointError) as caught:
+        ask(1, settings_for(server.url), place)
+    assert "ab12" not in str(caught.value)
+    assert "abc.def" not in str(caught.value)
 
 
 def test_a_reply_that_echoes_the_key_is_cleaned_before_it_is_remembered(place: Workplace) -> None:
@@ -80,7 +88,7 @@ def test_without_a_key_a_hosted_endpoint_is_not_even_tried(
         {"base_url": "http://user:secret@host/v1"},
         {"base_url": "http://host/v1?key=secret"},
         {"base_url": "host:8000"},
-        {"api_key_env": KEY},
+        {"api_key_env": "sk-test-4f9a7c21e8b3d605"},
     ],
 )
 def test_a_recipe_can_hold_no_key(fields: dict[str, str]) -> None:

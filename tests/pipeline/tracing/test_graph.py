@@ -23,7 +23,9 @@ SAME = {
             "h = torch.einsum('bd,ed->be', x, self.w).add_(self.b)\nreturn h * h.sigmoid()",
             init=WEIGHTS,
         ),
-        program("return nn.Sequential(self.linear, nn.SiLU(), nn.Dropout().eval())(x)", init=LINEAR),
+        program(
+            "return nn.Sequential(self.linear, nn.SiLU(), nn.Dropout().eval())(x)", init=LINEAR
+        ),
         program(
             "unused = x.cos()\nh = x.reshape(B, 1, D) @ self.w.T\nh = (self.b + h).squeeze(1)\n"
             "return F.silu(h, inplace=True)",
@@ -116,7 +118,9 @@ def test_different_computations_have_different_fingerprints() -> None:
 def test_convolutions_differ_by_kind_and_not_by_kernel() -> None:
     def conv(layer: str) -> str:
         return fingerprint(
-            program("return self.c(x)", init=f"self.c = {layer}", inputs="[torch.randn(2, 8, 16, 16)]")
+            program(
+                "return self.c(x)", init=f"self.c = {layer}", inputs="[torch.randn(2, 8, 16, 16)]"
+            )
         )
 
     assert conv("nn.Conv2d(8, 8, 3)") == conv("nn.Conv2d(8, 16, 5, stride=2, padding=1)")

@@ -51,9 +51,7 @@ BAD = {
     "a tensor without elements": ("output_empty", program("return x.exp()[:0]")),
     "a tensor of a subclass": (
         "output_not_tensor",
-        program(
-            "return x.exp().as_subclass(Odd)", top="class Odd(torch.Tensor):\n    pass"
-        ),
+        program("return x.exp().as_subclass(Odd)", top="class Odd(torch.Tensor):\n    pass"),
     ),
     # It costs too much.
     "twenty gigabytes": ("memory_limit", program("return torch.ones(5_000_000_000).sum() * x")),
@@ -117,9 +115,14 @@ BAD = {
     ),
     "a parameter times zero": (
         "parameter_without_effect",
-        program("return x.exp() + 0 * self.w.view(-1)", init="self.w = nn.Parameter(torch.randn(D))"),
+        program(
+            "return x.exp() + 0 * self.w.view(-1)", init="self.w = nn.Parameter(torch.randn(D))"
+        ),
     ),
-    "an unused submodule": ("unused_module", program("return x.exp()", init="self.act = nn.GELU()")),
+    "an unused submodule": (
+        "unused_module",
+        program("return x.exp()", init="self.act = nn.GELU()"),
+    ),
     "dead computation": ("dead_op", program("y = x.sin() @ x.T\nreturn x.exp()")),
     "computation that is absorbed": (
         "dead_op",
@@ -131,7 +134,10 @@ BAD = {
         program("return F.layer_norm(x, (D,)).mean(1)"),
     ),
     "cancelled digits": ("noise_reaches_signal", program("return (x + 1e7) - 1e7")),
-    "zeros pass": ("trivial_answer_passes", program("return (x > 3.2).float() * x", inputs="[torch.randn(64, 64)]")),
+    "zeros pass": (
+        "trivial_answer_passes",
+        program("return (x > 3.2).float() * x", inputs="[torch.randn(64, 64)]"),
+    ),
     "an input passes": (
         "trivial_answer_passes",
         program("return self.norm(x)", init="self.norm = nn.BatchNorm1d(D)"),
