@@ -56,8 +56,9 @@ TABLE = (
          "products > 0 and sorts + transforms + patches > 0"),
     Rule("L4", "a product of gathered parts", "products > 0 and gathers > 0 and intensity >= 3"),
     Rule("L4", "several transforms", "transforms >= 2"),
-    Rule("L4", "many gathers or reductions with shared data",
-         "gathers + scatters >= 4 or reductions >= 20"),
+    Rule("L4", "irregular reads together with writes",
+         "scatters > 0 and gathers + scatters >= 4"),
+    Rule("L4", "many gathers or reductions with shared data", "gathers >= 8 or reductions >= 20"),
     Rule("L4", "a long loop of elementwise steps", "pointwise >= 400"),
     Rule("L2", "small products that reuse nothing",
          "0 < products <= 2 and intensity < 3 "

@@ -77,8 +77,6 @@ def _take_out_strings(tree: ast.Module) -> None:
                     node.value = HIDDEN
             case ast.Constant(value=bytes()):
                 node.value = HIDDEN
-            case ast.JoinedStr():
-                node.values = [ast.Constant(HIDDEN)]
 
 
 @lru_cache(maxsize=1 << 16)
