@@ -50,7 +50,10 @@ async def by_batch(questions: Mapping[str, Question], desk: Desk) -> Results:
     try:
         return await _by_batch(questions, desk)
     except openai.APIStatusError as error:
-        judge_status(error.status_code, error.response.text, error.response.headers, desk.settings)
+        said = error.response
+        judge_status(
+            error.status_code, said.text, said.headers, desk.settings, proven=desk.endpoint.proven
+        )
         trouble: Exception = error
     except openai.APIConnectionError as error:
         trouble = error

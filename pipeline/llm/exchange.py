@@ -42,7 +42,7 @@ class Endpoint:
     pace: Pace
     outage: Outage = field(default_factory=Outage)
     way: int = 0  # index into FORMATS
-    way_proven: bool = False
+    proven: bool = False  # it has answered a question
 
 
 @dataclass
@@ -125,7 +125,7 @@ async def _once(
     usage = Usage(0, 0)
     try:
         body = request_body(question, desk.settings, FORMATS[way])
-        outcome = await _timed(client, body, desk.settings)
+        outcome = await _timed(client, body, desk)
         usage = _used(outcome, expected)
     except asyncio.CancelledError:
         usage = expected  # sent and not awaited: the endpoint may charge it
@@ -139,7 +139,7 @@ async def _once(
     if not isinstance(outcome, Reply):
         return outcome
     desk.endpoint.outage.replied()
-    desk.endpoint.way_proven = True
+    desk.endpoint.proven = True
     read = read_choice(outcome.choice, question.shape)
     if isinstance(read, Answer):
         text = read.value.model_dump_json()
@@ -148,14 +148,14 @@ async def _once(
 
 
 async def _timed(
-    client: "AsyncOpenAI", body: dict[str, Any], settings: LlmSettings
+    client: "AsyncOpenAI", body: dict[str, Any], desk: Desk
 ) -> Reply | Passing | NoSuchFormat | Miss:
     # The package's time-out is between two bytes: a reply that drips would never end.
     try:
-        async with asyncio.timeout(settings.timeout_s):
-            return await send(client, body, settings)
+        async with asyncio.timeout(desk.settings.timeout_s):
+            return await send(client, body, desk.settings, desk.endpoint.proven)
     except TimeoutError:
-        return Passing(f"no reply within {settings.timeout_s:g} s", sent=True)
+        return Passing(f"no reply within {desk.settings.timeout_s:g} s", sent=True)
 
 
 def _used(outcome: object, expected: Usage) -> Usage:
@@ -171,7 +171,7 @@ def _format_in_doubt(outcome: Passing, endpoint: Endpoint, attempt: int) -> bool
     """A server may answer an unknown response format with a bare 500, every time."""
     return (
         outcome.text.startswith("500")
-        and not endpoint.way_proven
+        and not endpoint.proven
         and endpoint.way + 1 < len(FORMATS)
         and attempt % 3 == 0
     )

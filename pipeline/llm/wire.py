@@ -25,9 +25,14 @@ FORMATS = ("json_schema", "json_object_schema", "json_object", "text")
 _FORMAT_WORDS = ("response_format", "json_schema", "json_object", "grammar", "structured output")
 _EVERYONE = frozenset(
     ("model_not_found", "unsupported_parameter", "unsupported_value", "unknown_parameter",
-     "invalid_api_key", "insufficient_quota", "billing_hard_limit_reached")
+     "invalid_api_key", "insufficient_quota", "billing_hard_limit_reached", 401, 402)
 )  # fmt: skip
-"""Error codes that concern every request alike: going on would be of no use."""
+"""Codes and statuses that concern every request alike: going on would be of no use."""
+
+_EVERYONE_AT_FIRST = frozenset((403, 404, 405))
+"""The same, unless the endpoint has answered before: then a proxy dislikes this one prompt."""
+
+_FILTERED = frozenset(("content_filter", "content_policy_violation"))
 
 
 @dataclass(frozen=True)
@@ -114,9 +119,9 @@ def secret(settings: LlmSettings) -> str:
 
 
 async def send(
-    client: "AsyncOpenAI", body: dict[str, Any], settings: LlmSettings
+    client: "AsyncOpenAI", body: dict[str, Any], settings: LlmSettings, proven: bool
 ) -> Reply | Passing | NoSuchFormat | Miss:
-    """One request.
+    """One request; `proven` is whether the endpoint has answered one before.
 
     Raises:
         EndpointError: no request can succeed until the user changes something.
@@ -136,25 +141,32 @@ async def send(
         unmade = "Connect" in type(cause).__name__
         return Passing(clean(f"{type(cause).__name__}: {cause}", key), sent=not unmade)
     except openai.APIStatusError as error:
+        response = error.response
         return judge_status(
-            error.status_code, error.response.text, error.response.headers, settings
+            error.status_code, response.text, response.headers, settings, proven=proven
         )
     return read_completion(_parsed(raw.content), key)
 
 
 def judge_status(
-    status: int, text: str, headers: Mapping[str, str], settings: LlmSettings
+    status: int, text: str, headers: Mapping[str, str], settings: LlmSettings, *, proven: bool
 ) -> Passing | NoSuchFormat | Miss:
-    """What an error status means for this request and for all others."""
+    """What an error status means for this request and for all others.
+
+    Raises:
+        EndpointError: it concerns all of them.
+    """
     code, message = _error_of(text)
     line = clean(f"{status}: {message}", os.environ.get(settings.api_key_env, ""))
-    if code in _EVERYONE or status in (401, 402, 403, 404, 405):
+    if code in _FILTERED:
+        return Miss("filtered", line)
+    if {code, status} & _EVERYONE or (status in _EVERYONE_AT_FIRST and not proven):
         raise EndpointError(f"{settings.base_url} refuses every request: {line}")
-    if status >= 400 and status != 429 and any(word in message.lower() for word in _FORMAT_WORDS):
+    if status != 429 and not proven and any(word in message.lower() for word in _FORMAT_WORDS):
         return NoSuchFormat(line)
     if status in PASSING or status >= 500:
         return Passing(line, headers, limited=status == 429)
-    return Miss("filtered" if code == "content_filter" else "rejected", line)
+    return Miss("rejected", line)
 
 
 def clean(text: str, key: str) -> str:

@@ -1,7 +1,8 @@
-"""Runs inside the sandbox: the facts of a program, of fakes at any size or of a real run.
+"""Runs inside the sandbox: the facts of programs, of fakes at any size or of real runs.
 
-Request: {"code": program, "fake": bool, "most_calls": int}. Answer: the keys of `facts.facts_of`; of a real run also
-`finite` and `seconds` (of the second call). Errors of the program: {"fault": reason, "detail": line}.
+Request: {"codes": programs, "fake": bool, "most_calls": int}. Answer: {"answers": one a program}.
+Each has the keys of `facts.facts_of`; of a real run also `finite` and `seconds` (of the second
+call). Errors of a program: {"fault": reason, "detail": line}.
 """
 
 import time
@@ -16,12 +17,17 @@ from pipeline.tracing.record import faking, record_forward
 
 def handle(request: dict[str, Any]) -> dict[str, Any]:
     torch.backends.mha.set_fastpath_enabled(False)  # one fused call would hide what it computes
+    fake, most_calls = request["fake"], request["most_calls"]
+    return {"answers": [_trace(code, fake, most_calls) for code in request["codes"]]}
+
+
+def _trace(code: str, fake: bool, most_calls: int) -> dict[str, Any]:
     try:
-        program = Program(request["code"])
-        if request["fake"]:
+        program = Program(code)
+        if fake:
             with faking():
-                return _facts(program, request["most_calls"])
-        return _facts(program, request["most_calls"]) | _run(program)
+                return _facts(program, most_calls)
+        return _facts(program, most_calls) | _run(program)
     except ProgramError as error:
         return {"fault": error.reason, "detail": error.detail}
 
@@ -61,4 +67,4 @@ def get_init_inputs():
 """
 # What torch imports late is imported here, once, before the server forks.
 for _fake in (True, False):
-    handle({"code": _WARM_UP, "fake": _fake, "most_calls": 1000})
+    handle({"codes": [_WARM_UP], "fake": _fake, "most_calls": 1000})

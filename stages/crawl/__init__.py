@@ -12,7 +12,7 @@ from pydantic import Field
 from pipeline.errors import SourceError
 from pipeline.stage import Failed, Kept, MapStage, Outcome, Removed, Row, Settings, Workplace
 from schemas.source_file import SOURCE_FILE
-from stages.crawl.fetch import Fetched, fetch, resolve
+from stages.crawl.fetch import Fetched, fetch, included, resolve
 from stages.crawl.licence import PERMISSIVE, judge
 from stages.crawl.reading import read_file
 from stages.crawl.shared import share_licence, share_package
@@ -46,9 +46,10 @@ def _crawl(source: Row, settings: CrawlSettings, workplace: Workplace) -> list[O
         fetched = fetch(source, workplace.cache)
     except SourceError as error:
         return [Failed("not_fetched", str(error), name=source["source_name"])]
+    files = [file for file in fetched.files if included(file.path, source)]
     verdict = judge(fetched.declared_licence, fetched.licence_text, settings.licences)
     if verdict.removed is not None:
-        return [verdict.removed.named(file.path) for file in fetched.files] or [
+        return [verdict.removed.named(file.path) for file in files] or [
             verdict.removed.named(source["source_name"])
         ]
     origin = _origin(source, fetched, verdict.licence, verdict.text_sha256)
@@ -56,7 +57,7 @@ def _crawl(source: Row, settings: CrawlSettings, workplace: Workplace) -> list[O
     origin["package_sha256"] = share_package(fetched.files, workplace.shared)
     outcomes: list[Outcome] = [
         read_file(file, origin, settings.licences, settings.max_file_kb)
-        for file in sorted(fetched.files, key=lambda file: file.path)
+        for file in sorted(files, key=lambda file: file.path)
     ]
     if not outcomes:
         return [Failed("empty_source", "no Python file matches", name=source["source_name"])]
@@ -101,7 +102,7 @@ def _capped(outcomes: list[Outcome], limit: int | None) -> list[Outcome]:
 STAGE = MapStage(
     name="crawl",
     doing="fetching sources",
-    version=1,
+    version=2,  # 2: the shared copy of a package holds every file, not only those included
     settings=CrawlSettings,
     gives=SOURCE_FILE,
     reads=tuple(COLUMNS.names),

@@ -41,7 +41,7 @@ class Fetched:
     """A source's Python files, and what it says about its licence."""
 
     version: str
-    files: Sequence[RawFile]
+    files: Sequence[RawFile]  # every Python file; see `included`
     declared_licence: DeclaredLicence
     licence_text: str = field(repr=False)
 
@@ -96,6 +96,15 @@ def fetch(source: Row, cache: Path) -> Fetched:
             return _git(source, cache)
 
 
+def included(path: str, source: Row) -> bool:
+    """Whether a file is one of those that the source gives; the others only help to follow names."""
+
+    def matches(globs: Sequence[str]) -> bool:
+        return any(pattern == "**" or fnmatch(path, pattern) for pattern in globs)
+
+    return matches(source["include"]) and not matches(source["exclude"])
+
+
 def _installed(source: Row) -> Fetched:
     found = _distribution(source["origin"])
     files, licences = [], {}
@@ -103,7 +112,7 @@ def _installed(source: Row) -> Fetched:
         path = entry.as_posix()
         if _is_licence(path) and ".dist-info/" in path:
             licences[path] = Path(str(entry.locate())).read_bytes()
-        elif _wanted(path, source) and path.endswith(".py"):
+        elif path.endswith(".py"):
             file = Path(str(entry.locate()))
             if file.is_file():
                 files.append(RawFile(path, file.read_bytes()))
@@ -124,11 +133,7 @@ def _wheel(source: Row, cache: Path) -> Fetched:
         names = {info.filename for info in members}
         metadata = next(n for n in sorted(names) if n.endswith(".dist-info/METADATA"))
         licences = {n: archive.read(n) for n in names if _is_licence(n) and ".dist-info/" in n}
-        files = [
-            RawFile(name, archive.read(name))
-            for name in names
-            if name.endswith(".py") and _wanted(name, source)
-        ]
+        files = [RawFile(name, archive.read(name)) for name in names if name.endswith(".py")]
         declared = _metadata_licence(archive.read(metadata).decode("utf-8", "replace"))
     return Fetched(source["version"], files, declared, _nearest_root(licences))
 
@@ -165,11 +170,7 @@ def _download(source: Row, folder: Path) -> Path:
 def _folder(source: Row) -> Fetched:
     folder = Path(source["location"])
     paths = list(_walk(folder))
-    files = [
-        RawFile(path, (folder / path).read_bytes())
-        for path in paths
-        if path.endswith(".py") and _wanted(path, source)
-    ]
+    files = [RawFile(path, (folder / path).read_bytes()) for path in paths if path.endswith(".py")]
     licences = {path: (folder / path).read_bytes() for path in paths if _is_licence(path)}
     declared = DeclaredLicence(expression=source["licence"])
     return Fetched(source["version"], files, declared, _nearest_root(licences))
@@ -190,11 +191,11 @@ def _git(source: Row, cache: Path) -> Fetched:
         for member in tar:
             if not member.isfile() or member.size > MAX_MEMBER:
                 continue
-            wanted = member.name.endswith(".py") and _wanted(member.name, source)
-            if wanted or _is_licence(member.name):
+            python = member.name.endswith(".py")
+            if python or _is_licence(member.name):
                 stream = tar.extractfile(member)
                 content = stream.read() if stream else b""
-                if wanted:
+                if python:
                     files.append(RawFile(member.name, content))
                 else:
                     licences[member.name] = content
@@ -244,13 +245,6 @@ def _walk(folder: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts:
             yield path.relative_to(folder).as_posix()
-
-
-def _wanted(path: str, source: Row) -> bool:
-    def matches(globs: Sequence[str]) -> bool:
-        return any(pattern == "**" or fnmatch(path, pattern) for pattern in globs)
-
-    return matches(source["include"]) and not matches(source["exclude"])
 
 
 def _is_licence(path: str) -> bool:

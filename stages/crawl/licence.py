@@ -108,7 +108,9 @@ def judge(declared: DeclaredLicence, text: str, allowed: Sequence[str]) -> Verdi
         raw = declared.expression or declared.name or ", ".join(declared.classifiers)
         return Verdict(removed=RemovedFile("licence_unknown", f"declared: {raw[:80]!r}"))
     if not read:
-        return Verdict(removed=RemovedFile("licence_text_unknown", f"declared: {said or 'nothing'}"))
+        return Verdict(
+            removed=RemovedFile("licence_text_unknown", f"declared: {said or 'nothing'}")
+        )
     licence = said or read
     if said and read not in said:
         return Verdict(removed=RemovedFile("licence_disagrees", f"declared {said}, text {read}"))

@@ -44,6 +44,9 @@ class MeasureSettings(Settings):
         description="share of problems, chosen by the hash of problem_id, that are also compiled on a "
         "CPU, where each costs 2 to 4 s; only at the first shape",
     )
+    cpu_shapes: int = Field(
+        5, ge=1, description="shapes of a problem, from the first, that are timed on a CPU"
+    )
     cpu_call_limit_ms: float = Field(
         2000, gt=0, description="a call at the first shape that takes longer on a CPU is not timed"
     )

@@ -1,6 +1,7 @@
 """The stage: for each problem all baselines, measured here or known from elsewhere."""
 
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def _on_cpu(
 def _one_on_cpu(
     row: Row, meter: CpuMeter, settings: MeasureSettings, place: Workplace
 ) -> list[Baseline]:
-    programs = _programs(row)
+    programs = dict(itertools.islice(_programs(row).items(), settings.cpu_shapes))
     limits = [settings.cpu_call_limit_ms] + [settings.cpu_other_call_limit_ms] * len(programs)
     items = [
         {"key": key, "code": code, "atol": row["atol"], "rtol": row["rtol"], "slowest_ms": limit}

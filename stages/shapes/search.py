@@ -13,6 +13,7 @@ def search(
     pending = suggester.suggest(problem, [])
     order = [suggestion.name for suggestion in pending]
     for _ in range(rounds):
+        verifier.prepare(pending)
         for suggestion in pending:
             _check(suggestion, verifier, verified, rejections, small=False)
         if len(verified) == len(order):

@@ -129,6 +129,26 @@ def test_a_dead_endpoint_costs_its_waiting_time_once_and_not_for_every_row(
     assert set(outcomes(again)) == {"no_answer", "endpoint_down"}
 
 
+def test_a_question_that_breaks_the_server_does_not_take_the_others_along(
+    place: Workplace,
+) -> None:
+    def script(asked: Asked) -> Said:
+        return error(500, "boom") if asked.user == "problem 3" else verdict()
+
+    with serving(script) as server:
+        settings = settings_for(server.url, max_wait_s=0.1, concurrency=1)
+        assert outcomes(ask(10, settings, place)) == ["L2"] * 3 + ["no_answer"] + ["L2"] * 6
+
+
+def test_a_proxy_that_dislikes_one_prompt_does_not_stop_the_run(place: Workplace) -> None:
+    def script(asked: Asked) -> Said:
+        return error(403, "blocked by policy") if asked.user == "problem 3" else verdict()
+
+    with serving(script) as server:
+        answers = ask(10, settings_for(server.url, concurrency=1), place)
+        assert outcomes(answers) == ["L2"] * 3 + ["rejected"] + ["L2"] * 6
+
+
 def test_an_endpoint_that_comes_back_is_used_again(place: Workplace) -> None:
     with serving(lambda asked: error(503, "restarting")) as server:
         settings = settings_for(server.url, max_wait_s=0.2, concurrency=4)
