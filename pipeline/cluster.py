@@ -50,6 +50,9 @@ class OnDask:
     def run(self, batches: Sequence[Batch]) -> Iterator[BatchDone]:
         if not batches:
             return
+        if batches[0].stage.workers == 0:
+            yield from InProcess().run(batches)
+            return
         client = self._connected()
         waiting = list(reversed(batches))
         # Two a worker, so that none waits for the driver; fewer where the stage asks for quiet.

@@ -52,7 +52,7 @@ class Recipe:
 
     def with_setting(self, stage: str, key: str, value: Any) -> "Recipe":
         """The recipe with one setting changed, checked like any other."""
-        table = self.stages[stage].model_dump() | {key: value}
+        table = dict(self.stages[stage]) | {key: value}
         changed = _checked(self.path, stage, type(self.stages[stage]), table)
         return replace(self, stages=self.stages | {stage: changed})
 

@@ -93,7 +93,7 @@ class MapStage:
     choosing: tuple[str, ...] = ()
     """Settings that only choose which rows come in; a remembered row does not depend on them."""
     workers: int | None = None
-    """At most this many workers, where more would disturb each other (timing)."""
+    """At most this many workers, where more would disturb each other; 0: the driver's process."""
 
 
 @dataclass(frozen=True)

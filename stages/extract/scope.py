@@ -66,7 +66,9 @@ def _top_level(
 ) -> Iterator[tuple[ast.stmt, bool, tuple[Imported, ...]]]:
     for statement in body:
         match statement:
-            case ast.If(body=first, orelse=other):
+            case ast.If(test=test, body=first, orelse=other):
+                if _asks_the_environment(test):
+                    first, other = other, first
                 yield from _top_level(first, True, guard)
                 yield from _top_level(other, True, guard)
             case ast.Try(body=first, handlers=handlers, orelse=other, finalbody=last):
@@ -80,6 +82,14 @@ def _top_level(
                 yield from _top_level(first, True, guard)
             case _:
                 yield statement, conditional, guard
+
+
+def _asks_the_environment(test: ast.expr) -> bool:
+    """`if "X" in os.environ`: a program has no environment, so the other branch is the one taken."""
+    match test:
+        case ast.Compare(ops=[ast.In()], comparators=[ast.Attribute(attr="environ")]):
+            return True
+    return False
 
 
 def _imports_of(body: list[ast.stmt]) -> Iterator[Imported]:

@@ -41,5 +41,5 @@ STAGE = MapStage(
     work=label,
     batch=1024,  # requests in flight drain at the end of a batch; a small one would be all draining
     identity=_identity,
-    workers=1,  # the endpoint's limits and the budget are kept in one place
+    workers=0,  # in the driver: limits, budget and Ctrl-C are kept in one place
 )

@@ -1,4 +1,5 @@
 """Allocates 30 GB by torch and fills them."""
 
+
 def run():
     return float(torch.ones(30 * 2**30 // 4).sum())

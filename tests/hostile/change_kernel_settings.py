@@ -1,5 +1,6 @@
 """Writes to /proc/sys and /sys."""
 
+
 def refused(attempt, *arguments):
     """Gives whether `attempt` fails as it should."""
     try:

@@ -3,7 +3,10 @@
 import socket
 import subprocess
 
-for attempt in (lambda: subprocess.run(["/bin/true"]), lambda: socket.create_connection(("127.0.0.1", TARGET["port"]), 1)):
+for attempt in (
+    lambda: subprocess.run(["/bin/true"]),
+    lambda: socket.create_connection(("127.0.0.1", TARGET["port"]), 1),
+):
     try:
         attempt()
         outcome = "ESCAPED"

@@ -13,5 +13,8 @@ def refused(attempt, *arguments):
 
 
 def run():
-    tries = [refused(socket.create_connection, (host, TARGET["port"]), 1) for host in ("127.0.0.1", "::1")]
+    tries = [
+        refused(socket.create_connection, (host, TARGET["port"]), 1)
+        for host in ("127.0.0.1", "::1")
+    ]
     return "contained" if all(tries) else "ESCAPED"

@@ -1,5 +1,6 @@
 """Loops for ever."""
 
+
 def run():
     while True:
         pass

@@ -1,5 +1,6 @@
 """Prints without end."""
 
+
 def run():
     while True:
         print("x" * 10_000)

@@ -1,5 +1,6 @@
 """Writes 200 files of 8 MB."""
 
+
 def run():
     written = 0
     try:

@@ -23,7 +23,9 @@ def run():
     found = [
         value
         for value in walk()
-        if isinstance(value, (bytes, bytearray, memoryview)) and len(value) == 32
-        and len(set(bytes(value))) > 20 and sum(byte > 127 for byte in bytes(value)) > 6
+        if isinstance(value, (bytes, bytearray, memoryview))
+        and len(value) == 32
+        and len(set(bytes(value))) > 20
+        and sum(byte > 127 for byte in bytes(value)) > 6
     ]
     return f"ESCAPED {len(found)}" if found else "contained"

@@ -1,5 +1,6 @@
 """Answers with a tensor subclass that agrees with everything."""
 
+
 class Liar(torch.Tensor):
     @classmethod
     def __torch_function__(cls, function, types, arguments=(), keywords=None):

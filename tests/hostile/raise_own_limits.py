@@ -14,7 +14,12 @@ def refused(attempt, *arguments):
 
 def run():
     tries = []
-    for kind in (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE):
+    for kind in (
+        resource.RLIMIT_AS,
+        resource.RLIMIT_NPROC,
+        resource.RLIMIT_CPU,
+        resource.RLIMIT_FSIZE,
+    ):
         soft, hard = resource.getrlimit(kind)
         tries.append(refused(resource.setrlimit, kind, (hard + 1, hard + 1)))
     return "contained" if all(tries) else f"ESCAPED {tries}"

@@ -19,6 +19,7 @@ def run():
     vector = (ctypes.c_size_t * 2)(ctypes.addressof(here), 64)
     there = (ctypes.c_size_t * 2)(id(object), 64)
     tries = [
-        syscall(number, pid, vector, 1, there, 1, 0)[0] for pid in (os.getppid() or 1, 1, TARGET["pid"])
+        syscall(number, pid, vector, 1, there, 1, 0)[0]
+        for pid in (os.getppid() or 1, 1, TARGET["pid"])
     ]
     return "contained" if all(result == -1 for result in tries) else f"ESCAPED {tries}"

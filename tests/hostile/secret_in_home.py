@@ -4,7 +4,12 @@ import os
 
 
 def run():
-    for path in (TARGET["home"] + "/.netrc", os.path.expanduser("~/.netrc"), "/root/.netrc", "/etc/shadow"):
+    for path in (
+        TARGET["home"] + "/.netrc",
+        os.path.expanduser("~/.netrc"),
+        "/root/.netrc",
+        "/etc/shadow",
+    ):
         try:
             with open(path) as file:
                 return "ESCAPED " + path + file.read()[:20]

@@ -1,5 +1,6 @@
 """Reads the environment that the process was started with, which clearing os.environ doesn't clear."""
 
+
 def run():
     try:
         with open("/proc/self/environ", "rb") as file:

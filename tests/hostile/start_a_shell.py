@@ -8,7 +8,10 @@ def run():
     started = []
     if os.system("true") == 0:
         started.append("system")
-    for start in (lambda: subprocess.run(["/bin/true"]), lambda: os.posix_spawn("/bin/true", ["true"], {})):
+    for start in (
+        lambda: subprocess.run(["/bin/true"]),
+        lambda: os.posix_spawn("/bin/true", ["true"], {}),
+    ):
         try:
             started.append(start())
         except OSError:

@@ -15,5 +15,9 @@ def refused(attempt, *arguments):
 def run():
     os.symlink(TARGET["outside"], "link")
     os.symlink(TARGET["outside"] + "/victim", "victim")
-    tries = [refused(open, "link/escaped", "w"), refused(open, "victim", "w"), refused(open, "victim")]
+    tries = [
+        refused(open, "link/escaped", "w"),
+        refused(open, "victim", "w"),
+        refused(open, "victim"),
+    ]
     return "contained" if all(tries) else f"ESCAPED {tries}"

@@ -1,5 +1,6 @@
 """Opens and makes 100000 files."""
 
+
 def run():
     kept = []
     try:

@@ -356,3 +356,24 @@ def test_arguments_and_inputs_are_inferred_for_many_kinds_of_classes(tmp_path: P
 def test_outcomes_do_not_depend_on_the_batch(tmp_path: Path) -> None:
     text = HEAD + "class A(nn.Module):\n    def forward(self, x):\n        return x.exp()\n"
     assert extract(text, tmp_path) == extract(text, tmp_path / "other")
+
+
+def test_the_environment_is_taken_to_be_empty(tmp_path: Path) -> None:
+    text = """
+import os
+import torch
+from torch import nn
+
+if "FAST_GATE" in os.environ:
+    _SHARPNESS = int(os.environ["FAST_GATE"])
+else:
+    _SHARPNESS = 3
+
+
+class Gate(nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(_SHARPNESS * x)
+"""
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert "_SHARPNESS = 3" in code
+    assert "os.environ" not in code
