@@ -14,6 +14,7 @@ Seen as equal
   `mean` and a scaled `sum`; any added number and any other;
 - SiLU, softmax-cross-entropy pieces, fused attention, RMS and layer norm and their spelled-out forms;
 - fused attention, causal or not (its mask is not spelled out);
+- a convolution or matrix product with a bias and without one;
 - dropout outside training, casts, copies, in-place and out-of-place forms;
 - views that only rename axes or repeat elements (reshape, transpose, expand, …).
 
@@ -36,7 +37,8 @@ import torch
 from pipeline.tracing import ops
 from pipeline.tracing.tape import Call, Slot, Tape
 
-RULES = 1  # bump with any change of what is seen as equal: stored fingerprints become stale
+# 2: a bias no longer tells two problems apart
+RULES = 2  # bump with any change of what is seen as equal: stored fingerprints become stale
 
 RENAMES = {
     "_softmax": "softmax",
@@ -90,6 +92,8 @@ class _Builder:
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self._values: dict[int, Value] = {}
+        self._products: set[str] = set()  # keys of matrix products and convolutions
+        self._leaves = {_digest("leaf", kind) for kind in "fbi"}
         self._terms: dict[str, Counter[str]] = {}  # key of a sum or product → its flat operands
         self._written: dict[int, Value] = {}  # storage → what was last written into a part of it
 
@@ -147,13 +151,14 @@ class _Builder:
                 return self._linear("product", tensors[:2], ordered=False, more=tensors[2:])
             case _ if name in ADDED_PRODUCTS:
                 product = self._linear("product", tensors[1:3], ordered=False)
-                return self._sum([tensors[0], product])
+                bias = self._tape.values[call.reads[0]].dim() < 2
+                return product if bias else self._sum([tensors[0], product])
             case _ if name in ATTENTION:
                 return self._attention(tensors)
             case "convolution" | "_convolution" | "mkldnn_convolution":
                 return self._convolution(call, tensors)
             case "add" | "sub" | "rsub":
-                return self._plus(name, args)
+                return self._plus(name, call, args)
             case "mul" | "div" | "square":
                 return self._times(name, call, args, tensors)
             case "neg":
@@ -222,10 +227,22 @@ class _Builder:
         kind = "dense" if groups == 1 else "depthwise" if groups == channels else "grouped"
         name = f"convolution:{kernel.dim() - 2}d:{kind}:{'transposed' if transposed else 'plain'}"
         result = self._linear(name, tensors[:2], ordered=True)
-        return self._sum([result, tensors[2]]) if len(tensors) > 2 else result
+        return result  # a bias is a detail of the same problem: seen as equal with and without
 
-    def _plus(self, name: str, args: list[Any]) -> Value:
+    def _without_bias(self, call: Call, args: list[Any]) -> Value | None:
+        """The product alone, where a vector that nobody computed is added to it: a bias."""
+        if len(call.reads) < 2:
+            return None
+        for product, added, index in ((args[0], args[1], 1), (args[1], args[0], 0)):
+            vector = self._tape.values[call.reads[index]].dim() < 2
+            if vector and product.key in self._products and added.key in self._leaves:
+                return Value(product.key, product.scaled)
+        return None
+
+    def _plus(self, name: str, call: Call, args: list[Any]) -> Value:
         left, right = args[0], args[1]
+        if name == "add" and (bare := self._without_bias(call, args)) is not None:
+            return bare
         if name == "sub":
             right = self._scale(right) if isinstance(right, Value) else right
         if name == "rsub":
@@ -339,6 +356,7 @@ class _Builder:
         keys = [operand.key for operand in operands]
         key = _digest(name, *(keys if ordered else sorted(keys)))
         result = Value(key, any(operand.scaled for operand in operands))
+        self._products.add(key)
         return self._sum([result, *more]) if more else result
 
     def _sum(self, operands: list[Value]) -> Value:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from pipeline.tracing import graph
+from pipeline.tracing.ask import trace
 from pipeline.tracing.program import Program
 from pipeline.tracing.record import faking, record_forward
 from tests.stages.validate.programs import program
@@ -125,10 +126,30 @@ def test_convolutions_differ_by_kind_and_not_by_kernel() -> None:
 
     assert conv("nn.Conv2d(8, 8, 3)") == conv("nn.Conv2d(8, 16, 5, stride=2, padding=1)")
     kinds = ["nn.Conv2d(8, 8, 3)", "nn.Conv2d(8, 8, 3, groups=8)", "nn.Conv2d(8, 8, 3, groups=2)",
-             "nn.ConvTranspose2d(8, 8, 3)", "nn.Conv2d(8, 8, 3, bias=False)"]  # fmt: skip
+             "nn.ConvTranspose2d(8, 8, 3)"]  # fmt: skip
     assert len({conv(kind) for kind in kinds}) == len(kinds)
 
 
 def test_an_input_as_large_as_a_benchmarks_costs_nothing() -> None:
     small = program("return x @ x", inputs="[torch.randn(D, D)]")
     assert fingerprint(small.replace("D = 32", "D = 32768")) == fingerprint(small)
+
+
+def test_a_bias_does_not_make_another_problem() -> None:
+    def written(layers: str) -> str:
+        return (
+            "import torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n"
+            "    def __init__(self):\n        super().__init__()\n"
+            f"        self.net = nn.Sequential({layers})\n\n"
+            "    def forward(self, x):\n        return self.net(x)\n\n\n"
+            "def get_inputs():\n    return [torch.randn(2, 3, 8, 8)]\n\n\n"
+            "def get_init_inputs():\n    return []\n"
+        )
+
+    def graph_of(bias: bool) -> str:
+        layers = f"nn.Conv2d(3, 4, 3, bias={bias}), nn.ReLU(), nn.Linear(6, 5, bias={bias})"
+        told = trace(written(layers))
+        assert isinstance(told, dict), told
+        return str(told["graph_sha256"])
+
+    assert graph_of(True) == graph_of(False)
