@@ -90,12 +90,14 @@ def test_a_row_has_shapes_and_baselines_of_a_named_device(tiny: Finished) -> Non
             assert row["level"] in {"L0", "L1", "L2", "L3", "L4", "L5"}
             assert row["judge"].startswith("rules-")
             assert 1 <= len(row["shapes"]) <= 5
-            eager = [b for b in row["baselines"] if b["mode"] == "eager" and b["status"] == "ok"]
-            assert eager
-            for baseline in eager:
-                assert baseline["device"]
-                assert len(baseline["raw_ms"]) == 5
-                assert baseline["median_ms"] == sorted(baseline["raw_ms"])[2]
+            (eager,) = [b for b in row["baselines"] if b["mode"] == "eager"]
+            assert eager["device"]
+            assert len(eager["raw_ms"]) == 5
+            if eager["status"] == "ok":
+                assert eager["median_ms"] == sorted(eager["raw_ms"])[2]
+            else:  # a loaded machine: said, and no median that could be taken for a time
+                assert eager["status"] == "noisy"
+                assert eager["median_ms"] is None
 
 
 def test_the_manifest_names_what_decided(tiny: Finished) -> None:

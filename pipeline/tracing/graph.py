@@ -226,8 +226,8 @@ class _Builder:
         channels = image.shape[1] if image.dim() == kernel.dim() else image.shape[0]
         kind = "dense" if groups == 1 else "depthwise" if groups == channels else "grouped"
         name = f"convolution:{kernel.dim() - 2}d:{kind}:{'transposed' if transposed else 'plain'}"
-        result = self._linear(name, tensors[:2], ordered=True)
-        return result  # a bias is a detail of the same problem: seen as equal with and without
+        # A bias is a detail of the same problem: seen as equal with and without.
+        return self._linear(name, tensors[:2], ordered=True)
 
     def _without_bias(self, call: Call, args: list[Any]) -> Value | None:
         """The product alone, where a vector that nobody computed is added to it: a bias."""

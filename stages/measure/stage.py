@@ -44,11 +44,16 @@ def measure(
 
 
 def decide(rows: Sequence[Baseline], row: Row, settings: MeasureSettings) -> Outcome:
-    """Keeps a problem that has an eager time at its first shape, on any device."""
+    """Keeps a problem that has an eager time at its first shape, on any device.
+
+    On a CPU, noise is the machine's and says nothing about the problem: the row stays, its baseline
+    says `noisy` and has no median. On a GPU the time is the point, so the row is tried again.
+    """
     first = row["shapes"][0]["shape_id"]
     eager = [r for r in rows if r["mode"] == "eager" and r["shape_id"] == first]
     statuses = [r["status"] for r in eager]
-    if rows and "ok" not in statuses:
+    noisy_cpu = any(r["status"] == "noisy" and r["device_kind"] == "cpu" for r in eager)
+    if rows and "ok" not in statuses and not noisy_cpu:
         return _without_baseline(eager)
     if settings.window_ms is not None:
         rows = [_windowed(r, settings.window_ms) for r in rows]

@@ -203,3 +203,17 @@ def test_a_time_outside_the_training_window_is_flagged_and_removed_only_on_wish(
 def test_settings_that_do_not_measure_eager_first_are_refused() -> None:
     with pytest.raises(ValueError, match="begin with eager"):
         MeasureSettings(modes=("inductor",))
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("cpu", True), ("cuda", False)])
+def test_noise_of_a_cpu_does_not_speak_against_a_problem(kind: str, kept: bool) -> None:
+    noisy = {
+        "mode": "eager",
+        "shape_id": "a",
+        "status": "noisy",
+        "device_kind": kind,
+        "raw_ms": [1.0, 2.0, 3.0, 1.0, 9.0],
+        "median_ms": None,
+    }
+    outcome = decide([noisy], {"shapes": [{"shape_id": "a"}]}, MeasureSettings())
+    assert isinstance(outcome, Kept if kept else Failed)
