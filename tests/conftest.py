@@ -19,6 +19,7 @@ sources = ["examples"]
 max_files = 6
 [extract]
 tries = 30
+cpu_s = 8
 [shapes]
 rounds = 2
 [measure]

@@ -38,5 +38,5 @@ STAGE = MapStage(
     work=extract,
     key="file_id",
     expands=True,
-    batch=4,
+    batch=1,  # one file may hold thirty classes: larger batches leave a worker waiting at the end
 )

@@ -25,5 +25,6 @@ STAGE = MapStage(
         "working_set",
     ),
     work=suggest_shapes,
+    batch=8,
     identity=identity,
 )

@@ -16,4 +16,5 @@ STAGE = MapStage(
     gives=VALIDATED,
     reads=("problem_id", "code", "class_name"),
     work=validate,
+    batch=8,
 )
