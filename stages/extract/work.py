@@ -22,6 +22,8 @@ from stages.extract.render import Definitions, render
 from stages.extract.resolve import Files, Module, OneFile, Package, Resolver
 from stages.extract.settings import ExtractSettings
 
+OVER_LIMIT = "needed more than the limit"  # how much is an observation; the decision is not
+
 
 def work(
     rows: Sequence[Row], settings: ExtractSettings, workplace: Workplace
@@ -220,7 +222,7 @@ def _fault(fault: Fault, settings: ExtractSettings, name: str) -> Outcome:
         case "cpu_limit":
             return Removed(
                 "cpu_limit",
-                detail,
+                OVER_LIMIT,
                 metric="seconds",
                 value=float(settings.cpu_s),
                 threshold=float(settings.cpu_s),
@@ -229,7 +231,7 @@ def _fault(fault: Fault, settings: ExtractSettings, name: str) -> Outcome:
         case "memory_limit":
             limit = float(settings.memory_mb)
             return Removed(
-                "memory_limit", detail, metric="MiB", value=limit, threshold=limit, name=name
+                "memory_limit", OVER_LIMIT, metric="MiB", value=limit, threshold=limit, name=name
             )
         case "no_result" | "output_limit" | "bad_result" | "worker_error":
             return Removed(fault.reason, detail, name=name)

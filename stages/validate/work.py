@@ -13,6 +13,7 @@ from stages.validate.settings import ValidateSettings
 
 WORKER = Path(__file__).with_name("worker.py")
 WITNESS = Path(__file__).with_name("witness.py")
+OVER_LIMIT = "needed more than the limit"  # how much is an observation; the decision is not
 LIMIT_UNITS = {"cpu_limit": "seconds", "memory_limit": "MiB", "output_limit": "KiB"}
 
 
@@ -96,12 +97,5 @@ def _fault(fault: Fault, limits: Limits) -> Outcome:
     if fault.reason in bounds:
         bound = float(bounds[fault.reason])
         metric = LIMIT_UNITS[fault.reason]
-        return Removed(
-            fault.reason, _last_line(fault.detail), metric=metric, value=bound, threshold=bound
-        )
+        return Removed(fault.reason, OVER_LIMIT, metric=metric, value=bound, threshold=bound)
     return Failed(fault.reason, fault.detail[-500:])
-
-
-def _last_line(text: str) -> str:
-    """Of a traceback, the line that says what happened."""
-    return text.strip().rsplit("\n", 1)[-1][:300]
