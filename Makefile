@@ -31,8 +31,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 dataset: $(VENV)/.installed  ## make a dataset: the whole flow, recipe local
 	@$(BIN)/kernelset run --recipe $(RECIPE) || [ $$? -eq 4 ]
 
-refresh: $(VENV)/.installed  ## do only what is new; publish a release if anything changed
-	@$(BIN)/kernelset run --recipe $(RECIPE) || [ $$? -eq 4 ]
+refresh: dataset  ## do only what is new; publish a release if anything changed
 
 test: lint types unit  ## lint, types and all tests
 
