@@ -190,7 +190,7 @@ class _Collector:
         return " for ".join(titles)
 
     def _target(self, module: Module, use: Use, reader: Piece) -> Target | None:
-        if use.name in STAND_INS and use.name != "Apply":
+        if use.name in STAND_INS:
             return Target("stand_in", use.name)
         origin = self.resolver.find(module, use.name, before=use.node.lineno)
         consumed = 0

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from stages.extract import einops
 from stages.extract.names import (
+    ACCELERATOR,
     AVAILABILITY,
     BARE_CALLS,
     HARMLESS_DECORATORS,
@@ -98,17 +99,8 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
         match child:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 _decorators(resolver, module, child, edits)
-            case ast.Call(func=ast.Name(id=name)) if AVAILABILITY.fullmatch(name):
-                answer = (
-                    "True"
-                    if "torch" in name
-                    and "available" in name
-                    and "xla" not in name
-                    and "tpu" not in name
-                    else "False"
-                )
-                if name == "is_torch_available" or answer == "False":
-                    edits.add(replaced(child, answer, f"{name}() is {answer}"))
+            case ast.Call(func=ast.Name(id=name)) if answer := _about_the_machine(name):
+                edits.add(replaced(child, answer, f"{name}() is {answer}"))
             case ast.Call(func=ast.Attribute(attr=attribute)) if attribute in (
                 "is_scripting",
                 "is_tracing",
@@ -138,13 +130,18 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
     return edits
 
 
+def _about_the_machine(name: str) -> str:
+    """The answer to a question such as `is_torch_npu_available()`: a plain machine with torch."""
+    if name in ("is_torch_available", "is_torch_greater_or_equal"):
+        return "True"
+    if AVAILABILITY.fullmatch(name) and ("torch" not in name or ACCELERATOR.search(name)):
+        return "False"
+    return ""
+
+
 def _is_einops(resolver: Resolver, module: Module, call: ast.Call) -> bool:
     parts = ast.unparse(call.func).split(".")
-    if (
-        parts[-1] not in einops.FUNCTIONS
-        and parts[-1] not in einops.LAYERS
-        and parts[-1] != "einsum"
-    ):
+    if parts[-1] not in {*einops.FUNCTIONS, *einops.LAYERS, *einops.PACKING, "einsum"}:
         return False
     origin = resolver.find(module, parts[0])
     if origin is None and len(parts) == 1:
@@ -157,6 +154,11 @@ def _einops(call: ast.Call, edits: Edits) -> None:
     name = ast.unparse(call.func).split(".")[-1]
     if name == "einsum":
         _einsum(call, edits)
+        return
+    if name in einops.PACKING:
+        words = f"einops.{name} is {name}_axes, a function of the program"
+        needs = ("import math", "import torch")
+        edits.add(replaced(call.func, f"{name}_axes", words, needs, f"{name}_axes"))
         return
     is_layer = name in einops.LAYERS
     plain = call.args[:] if is_layer else call.args[1:]
@@ -177,7 +179,8 @@ def _einops(call: ast.Call, edits: Edits) -> None:
         return
     words = f"{name}({texts[0]!r}) is written as tensor methods"
     if is_layer:
-        edits.add(replaced(call, f"Apply(lambda x: x{methods})", words, stand_in="Apply"))
+        needs = ("import torch.nn as nn",)
+        edits.add(replaced(call, f"Apply(lambda x: x{methods})", words, needs, "Apply"))
         return
     start, end = span(call)
     inner_start, inner_end = span(call.args[0])

@@ -1,7 +1,7 @@
 """Writes einops patterns as plain tensor methods: unflatten, permute, expand, flatten.
 
 `rearrange(x, "b n (h d) -> b h n d", h=8)` is `x.unflatten(2, (8, -1)).permute(0, 2, 1, 3)`.
-Only patterns whose rank is known are written; `...` and unknown sizes are not.
+Patterns made at run time and unknown sizes are not written.
 """
 
 import re
@@ -11,7 +11,8 @@ Groups = list[list[str]]
 
 FUNCTIONS = frozenset({"rearrange", "repeat", "reduce"})
 LAYERS = {"Rearrange": "rearrange", "Reduce": "reduce"}
-REDUCTIONS = {"mean": "mean", "sum": "sum", "max": "amax", "min": "amin"}
+REDUCTIONS = {"mean": "mean", "sum": "sum", "max": "amax", "min": "amin", "all": "all", "any": "any"}
+PACKING = frozenset({"pack", "unpack"})
 
 
 class Unwritable(ValueError):
@@ -22,13 +23,13 @@ def methods_for(function: str, pattern: str, sizes: Mapping[str, str], reduction
     """The methods to append to the tensor.
 
     Raises:
-        Unwritable: ellipsis, unknown sizes or a malformed pattern.
+        Unwritable: unknown sizes, or a malformed pattern.
     """
     left_text, arrow, right_text = pattern.partition("->")
     if not arrow:
         raise Unwritable(pattern)
     if "..." in pattern:
-        return _after_ellipsis(function, left_text.strip(), right_text.strip(), sizes)
+        return _with_ellipsis(function, left_text, right_text, sizes, reduction)
     left, right = _groups(left_text), _groups(right_text)
     text, names = _split(left, sizes)
     wanted = [name for group in right for name in group if name != "1"]
@@ -57,41 +58,84 @@ def methods_for(function: str, pattern: str, sizes: Mapping[str, str], reduction
     return text + _merged(right)
 
 
-def _after_ellipsis(
-    function: str, left_text: str, right_text: str, sizes: Mapping[str, str]
+def _with_ellipsis(
+    function: str, left_text: str, right_text: str, sizes: Mapping[str, str], reduction: str
 ) -> str:
-    """Both sides begin with `...`: axes are counted from the end."""
+    """Axes before the dots are counted from the front, those after it from the end."""
+    if left_text.count("...") != 1 or right_text.count("...") > 1 or re.search(r"\(.*\.\.\..*\)", left_text):
+        raise Unwritable(left_text)
+    before, after = (_groups(part) for part in left_text.split("..."))
+    if "(...)" in right_text.replace(" ", "") or "..." not in right_text:
+        # The dots become one axis, or vanish: flatten them first, and every axis is known.
+        flat = f".flatten({len(before)}, {-len(after) - 1})"
+        named = (text.replace("...", "dots") for text in (left_text, right_text))
+        return flat + methods_for(function, " -> ".join(named), sizes, reduction)
+    first, last = (_groups(part) for part in right_text.split("..."))
+    names = [name for group in (*before, *after) for name in group if name != "1"]
+    wanted = [name for group in (*first, *last) for name in group if name != "1"]
+    new = [name for name in wanted if name not in names]
     if (
-        not left_text.startswith("...")
-        or not right_text.startswith("...")
-        or function != "rearrange"
+        len(set(names)) != len(names)
+        or len(set(wanted)) != len(wanted)
+        or any(name not in wanted for name in names)
+        or (new and function != "repeat")
+        or any(name not in sizes and not name.isdigit() for name in new)
     ):
         raise Unwritable(left_text)
-    left, right = _groups(left_text[3:]), _groups(right_text[3:])
-    if any("1" in group for group in (*left, *right)):
-        raise Unwritable(left_text)
+    text, ahead, behind = _split_around(before, after, sizes)
+    places = {name: place for place, name in enumerate(ahead)}
+    places |= {name: place - len(behind) for place, name in enumerate(behind)}
+    front = [name for group in first for name in group if name in places]
+    back = [name for group in last for name in group if name in places]
+    targets = [*range(len(front)), *(place - len(back) for place in range(len(back)))]
+    sources = [places[name] for name in (*front, *back)]
+    if sources != targets:
+        text += f".movedim({_tuple(sources)}, {_tuple(targets)})"
+    every_first, every_last = ([name for group in side for name in group] for side in (first, last))
+    for place, name in enumerate([name for name in every_first if name != "1"]):
+        if name in new:
+            text += _repeated(place, sizes.get(name, name))
+    for place, name in enumerate(reversed([name for name in every_last if name != "1"])):
+        if name in new:
+            text += _repeated(-place - 1, sizes.get(name, name))
+    return text + _merged(first) + _merged_at_the_end(last)
+
+
+def _split_around(
+    before: Groups, after: Groups, sizes: Mapping[str, str]
+) -> tuple[str, list[str], list[str]]:
+    """Undoes the groups on both sides of the dots; from the right, places count from the end."""
+    text, ahead = _split(before, sizes)
+    behind: list[str] = []
+    for group in reversed(after):
+        place = -len(behind) - 1
+        if group == ["1"]:
+            text += f".squeeze({place})"
+            continue
+        methods, names = _split([group], sizes)
+        text += methods.replace(".unflatten(0,", f".unflatten({place},")
+        behind = [*names, *behind]
+    return text, ahead, behind
+
+
+def _repeated(place: int, times: str) -> str:
+    return f".unsqueeze({place}).repeat_interleave({times}, {place})"
+
+
+def _merged_at_the_end(right: Groups) -> str:
+    """Merges groups behind the dots, the last one first: then the places of the others hold."""
     text = ""
-    for place, group in enumerate(left):
-        unknown = [name for name in group if name not in sizes and not name.isdigit()]
-        if len(group) > 1 and len(unknown) > 1:
-            raise Unwritable(left_text)
-        if len(group) > 1:
-            parts = ["-1" if name in unknown else sizes.get(name, name) for name in group]
-            text += f".unflatten({place - len(left)}, ({', '.join(parts)}))"
-    names = [name for group in left for name in group]
-    wanted = [name for group in right for name in group]
-    if sorted(names) != sorted(wanted):
-        raise Unwritable(left_text)
-    if names != wanted:
-        count = len(names)
-        sources = ", ".join(str(names.index(name) - count) for name in wanted)
-        targets = ", ".join(str(place - count) for place in range(count))
-        text += f".movedim(({sources}), ({targets}))"
-    for place in reversed(range(len(right))):
-        if len(right[place]) > 1:
-            end = place - len(right)
-            text += f".flatten({end - len(right[place]) + 1}, {end})"
+    for done, group in enumerate(reversed(right)):
+        count = len([name for name in group if name != "1"])
+        if count == 0:
+            text += f".unsqueeze({-done - 1})"
+        elif count > 1:
+            text += f".flatten({-done - count}, {-done - 1})"
     return text
+
+
+def _tuple(places: list[int]) -> str:
+    return f"({', '.join(map(str, places))}{',' if len(places) == 1 else ''})"
 
 
 def einsum_equation(pattern: str) -> str:

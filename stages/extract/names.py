@@ -60,7 +60,7 @@ HARMLESS_DECORATORS = re.compile(
     r"check_model_inputs|merge_with_config_defaults|capture_outputs|maybe_allow_in_graph|register\w*|force_fp32|"
     r"auto_fp16|wrap|typechecked|beartype|jaxtyped|disable|compile|script\w*|unused|ignore|export|final|override|"
     r"custom_fwd|custom_bwd|apply_forward_hook|register_to_config|autocast|deprecated|experimental|requires\w*|"
-    r"accepts|profile|record_function|once_differentiable|abstractmethod|abstractproperty|runtime_checkable|"
+    r"use_experts_implementation|accepts|profile|record_function|once_differentiable|abstractmethod|abstractproperty|runtime_checkable|"
     r"total_ordering|lru_cache|cache|keras_export|wraps_docs|torch_compile\w*|maybe_compile|configurable|"
     r"dynamic_rope_update|force_fp32|force_bf16|amp_\w+|implements_to_docs|forbid_\w+|lazy_import|nested_compile\w*"
 )
@@ -109,8 +109,10 @@ AVAILABILITY = re.compile(
     r"(is|has)_\w+_available|_?is_tracing|is_torchdynamo_compiling|is_fx_tracing|is_scripting|is_exportable|is_torch_tpu_available|is_torch_xla_available|is_flash_attn_\w+|is_torchdynamo_exporting|is_deepspeed_zero3_enabled|is_fsdp_managed_module|is_tracing"
 )
 """Questions about the machine or the mode: False, except for torch itself."""
+ACCELERATOR = re.compile(r"npu|xpu|mlu|musa|hpu|mps|xla|tpu|neuron|tensorrt")
+"""Machines that a problem is not made for, though torch knows them."""
 
-STAND_INS = {
+WRITTEN = {
     "Apply": """class Apply(nn.Module):
     def __init__(self, function):
         super().__init__()
@@ -118,12 +120,36 @@ STAND_INS = {
 
     def forward(self, x):
         return self.function(x)""",
+    "pack_axes": """def pack_axes(tensors, pattern):
+    axes = pattern.split()
+    place = axes.index("*")
+    ends = [one.dim() - (len(axes) - place - 1) for one in tensors]
+    shapes = [one.shape[place:end] for one, end in zip(tensors, ends)]
+    flat = [
+        one.reshape(*one.shape[:place], math.prod(shape), *one.shape[end:])
+        for one, shape, end in zip(tensors, shapes, ends)
+    ]
+    return torch.cat(flat, dim=place), shapes""",
+    "unpack_axes": """def unpack_axes(packed, shapes, pattern):
+    place = pattern.split().index("*")
+    parts = packed.split([math.prod(shape) for shape in shapes], dim=place)
+    return [
+        part.reshape(*part.shape[:place], *shape, *part.shape[place + 1 :])
+        for part, shape in zip(parts, shapes)
+    ]""",
+}
+"""Definitions of ours that an edit's new text uses."""
+
+STAND_INS = {
     "PreTrainedModel": """class PreTrainedModel(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config = config
 
     def post_init(self):
+        pass
+
+    def warn_if_padding_and_no_attention_mask(self, *args):
         pass""",
     "ModelOutput": """class ModelOutput(dict):
     def __post_init__(self):

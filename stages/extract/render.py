@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from stages.extract.closure import MAX_LINES, Closure, NotClosed, Piece, Target, methods, ordered
 from stages.extract.edits import Edit, Edits
-from stages.extract.names import STAND_INS
+from stages.extract.names import STAND_INS, WRITTEN
 from stages.extract.resolve import Library, Module
 from stages.extract.scope import BUILTINS, Use, bindings
 
-RESERVED = frozenset({"Model", "get_inputs", "get_init_inputs"})
+RESERVED = frozenset({"Model", "get_inputs", "get_init_inputs", *WRITTEN})
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ def render(closure: Closure) -> Definitions:
     texts: list[str] = []
     words: list[str] = []
     stand_ins: dict[str, str] = {}
+    written: dict[str, str] = {}
     needs: list[str] = []
     absent: set[str] = set()
     annotated = False
@@ -60,7 +61,7 @@ def render(closure: Closure) -> Definitions:
                 words += edit.words.split("; ")
             needs += edit.needs
             if edit.stand_in:
-                stand_ins[edit.stand_in] = STAND_INS[edit.stand_in]
+                written[edit.stand_in] = WRITTEN[edit.stand_in]
         words += [
             edit.words for edit in edits.items if edit.words and edit not in piece.edits.items
         ]
@@ -69,6 +70,7 @@ def render(closure: Closure) -> Definitions:
         words.append(f"a short {name} stands in for the package's own")
         needs.append("import torch.nn as nn")
         texts.insert(0, text)
+    texts[:0] = [text for _, text in sorted(written.items())]
     for name in sorted(absent, reverse=True):
         words.append(f"{name} is None: what it is imported from is optional and absent")
         texts.insert(0, f"{name} = None")
@@ -77,7 +79,7 @@ def render(closure: Closure) -> Definitions:
     body = _joined(texts)
     if body.count("\n") > MAX_LINES:
         raise NotClosed("too_large", f"the program would have more than {MAX_LINES} lines")
-    names = frozenset(naming.taken | set(stand_ins) | absent | _bound(imports))
+    names = frozenset(naming.taken | set(stand_ins) | set(written) | absent | _bound(imports))
     return Definitions(tuple(imports), body, tuple(dict.fromkeys(words)), names)
 
 

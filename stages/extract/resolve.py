@@ -110,7 +110,7 @@ class Files(Protocol):
         ...
 
     def may_bind(self, name: str, word: str) -> bool:
-        """Whether the module of that name can bind `word`; told from its text, without parsing."""
+        """Whether a star import of that module can bind `word`; told from its text, unparsed."""
         ...
 
 
@@ -151,8 +151,12 @@ class Package:
         return name.split(".")[0] in self._roots
 
     def may_bind(self, name: str, word: str) -> bool:
-        path = self._paths.get(name)
-        return path is not None and (word in self._texts[path] or "import *" in self._texts[path])
+        text = self._texts.get(self._paths.get(name, ""), "")
+        if "import *" in text:
+            return True
+        if "__all__" in text:  # a star import takes these and nothing else
+            return f'"{word}"' in text or f"'{word}'" in text
+        return word in text
 
     def _length(self, name: str) -> int:
         path = self._paths.get(name)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from stages.extract.resolve import Package
 from tests.stages.extract.helpers import extract, one_kept, reasons
 
 HEAD = "import torch\nfrom torch import nn\n"
@@ -92,3 +93,21 @@ def test_the_removed_row_names_what_is_missing_and_who_needs_it(tmp_path: Path) 
     )
     (outcome,) = extract(text, tmp_path)
     assert outcome.detail == "cv2 from cv2, needed by mix for A"  # type: ignore[union-attr]
+
+
+def test_a_star_import_takes_only_what_all_names(tmp_path: Path) -> None:
+    """And the files that don't offer a name are not even parsed: transformers has a thousand."""
+    files = {
+        "pkg/__init__.py": "from .open import *\nfrom .closed import *\n",
+        "pkg/open.py": "def helper(x):\n    return x * 2\n",
+        "pkg/closed.py": "__all__ = ['other']\n\ndef helper(x):\n    return x * 3\n",
+    }
+    model = HEAD + (
+        "from pkg import helper\n\nclass Twice(nn.Module):\n    def forward(self, x):\n"
+        "        return helper(x).sin()\n"
+    )
+    code = str(one_kept(extract(model, tmp_path, files, "pkg/model.py"))["code"])
+    assert "x * 2" in code and "x * 3" not in code
+    package = Package(files)
+    assert package.may_bind("pkg.open", "helper") and package.may_bind("pkg.closed", "other")
+    assert not package.may_bind("pkg.closed", "helper")
