@@ -5,9 +5,12 @@ its own importer, so the worker is written as any other module, with plain impor
 """
 
 import atexit
+import base64
 import hashlib
+import json
 import shutil
 import tempfile
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -16,9 +19,9 @@ TRACING = Path(__file__).parent
 OUTSIDE = ("bundle", "ask")  # the modules here that run on the caller's side
 
 _IMPORTER = '''"""A worker and the packages it imports, in one file. Made by pipeline/tracing/bundle.py."""
-import importlib.abc, importlib.util, linecache, sys
+import base64, importlib.abc, importlib.util, json, linecache, sys, zlib
 
-_SOURCES = {sources!r}
+_SOURCES = json.loads(zlib.decompress(base64.b85decode({sources!r})))
 
 class _Importer(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def find_spec(self, name, path=None, target=None):
@@ -45,18 +48,22 @@ from {worker} import *
 
 @cache
 def bundled(worker: Path) -> Path:
-    """The worker with `pipeline.tracing` and the packages beside it, as one file in a private tmp.
+    """The worker with the packages beside it, as one file in a private tmp.
+
+    `pipeline.tracing` is in it where the worker imports it. The file's text travels as an argument
+    to another process, of which Linux takes 128 KiB: so the sources are compressed.
 
     The worker must stand in `stages/<room>/` or here; packages beside it are folders with an
     `__init__.py` in which every module imports the standard library, torch and these packages only.
     """
     root = TRACING.parents[1]
     name = ".".join(worker.with_suffix("").relative_to(root).parts)
-    folders = {TRACING, *(path.parent for path in worker.parent.glob("*/__init__.py"))}
     sources = {name: (worker.read_text(), False)}
-    for folder in sorted(folders):
+    for folder in sorted(path.parent for path in worker.parent.glob("*/__init__.py")):
         sources |= _package(root, folder)
-    return _written(_IMPORTER.format(sources=_with_parents(sources), worker=name))
+    if any("pipeline.tracing" in text for text, _ in sources.values()):
+        sources |= _package(root, TRACING)
+    return _written(_IMPORTER.format(sources=_packed(_with_parents(sources)), worker=name))
 
 
 def _package(root: Path, folder: Path) -> dict[str, tuple[str, bool]]:
@@ -74,6 +81,10 @@ def _with_parents(sources: Mapping[str, tuple[str, bool]]) -> dict[str, tuple[st
     """Packages above are empty inside: their real content (pyarrow, settings) is not for there."""
     above = {name.rsplit(".", k)[0] for name in sources for k in range(1, name.count(".") + 1)}
     return dict.fromkeys(sorted(above), ("", True)) | dict(sorted(sources.items()))
+
+
+def _packed(sources: Mapping[str, tuple[str, bool]]) -> str:
+    return base64.b85encode(zlib.compress(json.dumps(sources).encode(), 9)).decode()
 
 
 def _written(text: str) -> Path:

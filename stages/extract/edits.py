@@ -117,6 +117,19 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
                 inner_start, inner_end = span(default)
                 edits.add(Edit(start, inner_start, "", "the eager attention of the file is used"))
                 edits.add(Edit(inner_end, end, ""))
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Name(id="os")
+                    | ast.Attribute(value=ast.Name(id="os"), attr="environ"),
+                    attr="getenv" | "get",
+                ),
+                args=[name, *default],
+            ):
+                value = ast.unparse(default[0]) if default else "None"
+                words = f"the environment variable {ast.unparse(name)} is not set"
+                edits.add(replaced(child, value, words))
+            case ast.Attribute(value=ast.Name(id="sys"), attr="platform"):
+                edits.add(replaced(child, '"linux"', 'sys.platform is "linux"'))
             case ast.Call(func=ast.Name() | ast.Attribute()) if _is_einops(resolver, module, child):
                 _einops(child, edits)
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in MATH:

@@ -11,7 +11,14 @@ Groups = list[list[str]]
 
 FUNCTIONS = frozenset({"rearrange", "repeat", "reduce"})
 LAYERS = {"Rearrange": "rearrange", "Reduce": "reduce"}
-REDUCTIONS = {"mean": "mean", "sum": "sum", "max": "amax", "min": "amin", "all": "all", "any": "any"}
+REDUCTIONS = {
+    "mean": "mean",
+    "sum": "sum",
+    "max": "amax",
+    "min": "amin",
+    "all": "all",
+    "any": "any",
+}
 PACKING = frozenset({"pack", "unpack"})
 
 
@@ -62,7 +69,11 @@ def _with_ellipsis(
     function: str, left_text: str, right_text: str, sizes: Mapping[str, str], reduction: str
 ) -> str:
     """Axes before the dots are counted from the front, those after it from the end."""
-    if left_text.count("...") != 1 or right_text.count("...") > 1 or re.search(r"\(.*\.\.\..*\)", left_text):
+    if (
+        left_text.count("...") != 1
+        or right_text.count("...") > 1
+        or re.search(r"\(.*\.\.\..*\)", left_text)
+    ):
         raise Unwritable(left_text)
     before, after = (_groups(part) for part in left_text.split("..."))
     if "(...)" in right_text.replace(" ", "") or "..." not in right_text:

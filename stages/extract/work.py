@@ -7,10 +7,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from pipeline.sandbox import Fault, Limits, shared_sandbox
+from pipeline.sandbox.decision import decided
 from pipeline.source.canonical import canonical_form, digest, problem_id
 from pipeline.source.package import read_package
-from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
-from stages.extract.bundle import bundled
+from pipeline.source.personal import without_personal_data
+from pipeline.stage import Kept, Outcome, Removed, Row, Workplace
+from pipeline.tracing.bundle import bundled
 from stages.extract.callsites import arguments_at_call_sites, as_evidence
 from stages.extract.closure import Closure, NotClosed, close
 from stages.extract.configs import config_defaults, imported_config, smaller
@@ -22,7 +24,10 @@ from stages.extract.render import Definitions, render
 from stages.extract.resolve import Files, Module, OneFile, Package, Resolver
 from stages.extract.settings import ExtractSettings
 
-OVER_LIMIT = "needed more than the limit"  # how much is an observation; the decision is not
+WORKER = Path(__file__).with_name("worker.py")
+
+# No fault of ours: the same program would end so again.
+OWN_FAULTS = frozenset(("no_result", "bad_result", "worker_error"))
 
 
 def work(
@@ -169,11 +174,11 @@ class Prepared:
 
     def run(self, settings: ExtractSettings, workplace: Workplace) -> Outcome:
         limits = Limits(wall_s=settings.wall_s, cpu_s=settings.cpu_s, memory_mb=settings.memory_mb)
-        sandbox = shared_sandbox(bundled(workplace.cache), limits, workplace.minimum_sandbox)
+        sandbox = shared_sandbox(bundled(WORKER), limits, workplace.minimum_sandbox)
         name = self.node.name
         reply = sandbox.run(self.request | {"tries": settings.tries}, limits)
         if isinstance(reply, Fault):
-            return _fault(reply, settings, name)
+            return decided(reply, limits, blamed=OWN_FAULTS, name=name)
         plan = reply.value
         if not plan["found"]:
             reason = {
@@ -200,10 +205,11 @@ class Prepared:
                 return self.run(settings, workplace)
         if plan["verdict"] != "ok":
             return Removed(plan["verdict"], plan["detail"].replace("\n", " "), name=name)
+        code, cleaned = without_personal_data(plan["code"])
         return Kept(
             {
-                "problem_id": problem_id(plan["code"]),
-                "code": plan["code"],
+                "problem_id": problem_id(code),
+                "code": code,
                 "class_name": name,
                 "family_id": digest(canonical_form(self.definitions.code))[:32],
                 "line_start": self.node.lineno,
@@ -211,31 +217,9 @@ class Prepared:
                 "sizes": plan["sizes"],
                 "arguments": plan["arguments"],
                 "inputs": plan["inputs"],
-                "edits": list(self.definitions.edits),
+                "edits": [*self.definitions.edits, *cleaned],
             }
         )
-
-
-def _fault(fault: Fault, settings: ExtractSettings, name: str) -> Outcome:
-    detail = (fault.detail.strip().splitlines() or [""])[-1][:200]
-    match fault.reason:
-        case "cpu_limit":
-            return Removed(
-                "cpu_limit",
-                OVER_LIMIT,
-                metric="seconds",
-                value=float(settings.cpu_s),
-                threshold=float(settings.cpu_s),
-                name=name,
-            )
-        case "memory_limit":
-            limit = float(settings.memory_mb)
-            return Removed(
-                "memory_limit", OVER_LIMIT, metric="MiB", value=limit, threshold=limit, name=name
-            )
-        case "no_result" | "output_limit" | "bad_result" | "worker_error":
-            return Removed(fault.reason, detail, name=name)
-    return Failed(fault.reason, detail, name=name)
 
 
 def _comments(module: Module, function: ast.FunctionDef | None) -> str:

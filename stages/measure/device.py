@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from . import nvml
 
 FLUSH_LEAST_BYTES = 256 * 2**20
 """Twice the greatest L2 in use (GB200: 126 MiB) and what Triton's do_bench takes."""
+
+
+SPIN_CYCLES = 1_000_000
+"""Half a millisecond of a GPU's clock: long enough to learn how many cycles a millisecond has."""
 
 
 def compilations() -> int:
@@ -37,7 +42,8 @@ class CpuDevice:
         self.flush_bytes = flush_bytes
         self._buffer = torch.empty(flush_bytes // 8, dtype=torch.int64) if flush_bytes else None
 
-    def flush(self) -> None:
+    def flush(self, busy_ms: float) -> None:
+        """Writes the buffer; there is no queue in which the host could work ahead."""
         if self._buffer is not None:
             self._buffer.zero_()
 
@@ -91,10 +97,25 @@ class CudaDevice:
         self._watch = nvml.watch(self.uuid)
         self._events: list[torch.cuda.Event] = []
         self._used = 0
+        self._flush_ms = self._cycles_per_ms = 0.0
+        self._flush_ms = self._once_ms(lambda: self.flush(0.0))
+        self._cycles_per_ms = SPIN_CYCLES / self._once_ms(lambda: torch.cuda._sleep(SPIN_CYCLES))
 
-    def flush(self) -> None:
-        # Writing all of it evicts the L2 and gives the host a head start on the launch.
+    def _once_ms(self, work: Callable[[], None]) -> float:
+        """Device time of the second call of some work."""
+        work()
+        start = self.mark()
+        work()
+        end = self.mark()
+        self.settle()
+        return self.elapsed_ms(start, end)
+
+    def flush(self, busy_ms: float) -> None:
+        # Writing all of it evicts the L2; spinning after it gives the host the rest of its head start.
         self._buffer.zero_()
+        rest_ms = busy_ms - self._flush_ms
+        if rest_ms > 0:
+            torch.cuda._sleep(int(rest_ms * self._cycles_per_ms))
 
     def mark(self) -> torch.cuda.Event:
         if self._used == len(self._events):

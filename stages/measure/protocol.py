@@ -2,10 +2,14 @@
 
 What one reading is
     1. One probe call, to learn how long a call takes.
-    2. Warm-up: at least `warm_calls` calls and `warm_ms` of device time, until the medians of the
-       last two groups of three differ by less than `settled`; at most `warm_cap_ms`.
+    2. Warm-up: at least `warm_calls` calls and `warm_ms` of device time or `warm_most` calls, until
+       the medians of the last two groups of three differ by less than `settled`; at most
+       `warm_cap_ms`.
     3. A block of `runs` timed runs (5). A run is k calls; before each call the caches are
-       flushed, and the flush lies outside the timed window. A run's value is the median of its k
+       flushed, and the flush lies outside the timed window. While it lasts, and at least half as
+       long again as the host needed to hand out a call, the host works ahead, so that the window
+       holds the device's time and no waiting for launches (at most `head_start_ms`; a call that
+       is bound by its launches is flagged, see `host_share`). A run's value is the median of its k
        calls. k is chosen so that a run holds at least `run_ms` of device time, and recorded; k = 1
        is exactly "5 timed calls". Inputs are cloned before each run, outside the window.
     4. The block is judged (see `judge`). A rejected block is repeated, at most `retries` times
@@ -28,9 +32,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
+from time import perf_counter
 from typing import Any, Protocol
 
-VERSION = "1"
+VERSION = "2"  # 2: the host has a head start; too small is told before noisy
 """Bump when a reading would come out differently; results of other versions are not merged."""
 
 Calls = Callable[[int], "tuple[list[float], Any]"]
@@ -50,8 +55,10 @@ class Rules:
     runs: int = 5
     warm_calls: int = 3
     warm_ms: float = 50.0
+    warm_most: int = 300
     warm_cap_ms: float = 1000.0
     settled: float = 0.02
+    head_start_ms: float = 1.0
     run_ms: float = 5.0
     max_inner: int = 200
     retries: int = 2
@@ -72,6 +79,7 @@ CPU_RULES = Rules(
     warm_ms=1.0,
     warm_cap_ms=30.0,
     settled=0.1,
+    head_start_ms=0.0,
     run_ms=4.0,
     max_inner=40,
     retries=2,
@@ -86,8 +94,8 @@ CPU_RULES = Rules(
 class Device(Protocol):
     """What the protocol needs from a machine."""
 
-    def flush(self) -> None:
-        """Evicts the caches."""
+    def flush(self, busy_ms: float) -> None:
+        """Evicts the caches, and keeps the device busy for so long, in which the host works ahead."""
 
     def mark(self) -> Any:
         """A point in the device's own time."""
@@ -159,9 +167,7 @@ def measure(
         each_call: whether `call` changes its inputs: they are then cloned before each call.
     """
 
-    def calls(count: int) -> tuple[list[float], Any]:
-        return _timed_calls(device, call, fresh, count, each_call)
-
+    calls = _Calls(device, call, fresh, each_call, rules.head_start_ms)
     probe_ms = calls(1)[0][0]
     if probe_ms > rules.slowest_ms:
         return _unfinished(TOO_SLOW, [probe_ms])
@@ -188,7 +194,9 @@ def warm_up(calls: Calls, rules: Rules, probe_ms: float) -> tuple[int, float]:
         group, _ = calls(3 if probe_ms < rules.warm_cap_ms / 3 else 1)
         times += group
         spent += sum(group)
-        enough = len(times) > rules.warm_calls and spent >= rules.warm_ms
+        enough = len(times) > rules.warm_calls and (
+            spent >= rules.warm_ms or len(times) >= rules.warm_most
+        )
         if spent >= rules.warm_cap_ms or (enough and _settled(times, rules.settled)):
             return len(times), median(times[-3:])
 
@@ -210,12 +218,12 @@ def judge(
     value = median(best.raw_ms)
     if not same_output:
         status = CHANGED_OUTPUT
+    elif value < rules.smallest_ms:
+        status = TOO_SMALL
     elif not quiet or drifts(blocks, rules):
         status = NOISY
         if drifts(blocks, rules):
             reasons.append("drift")
-    elif value < rules.smallest_ms:
-        status = TOO_SMALL
     else:
         status = OK
     return Reading(
@@ -261,26 +269,40 @@ def _block(device: Device, calls: Calls, inner: int, rules: Rules) -> tuple[Bloc
     return Block(raw_ms, faults, notes), output
 
 
-def _timed_calls(
-    device: Device,
-    call: Callable[..., Any],
-    fresh: Callable[[], Sequence[Any]],
-    count: int,
-    each_call: bool,
-) -> tuple[list[float], Any]:
-    inputs = fresh()
-    device.settle()
-    marks, output = [], None
-    for _ in range(count):
-        output = None  # frees the last output before the window, not inside it
-        if each_call and marks:
-            inputs = fresh()
-        device.flush()
-        start = device.mark()
-        output = call(*inputs)
-        marks.append((start, device.mark()))
-    device.settle()
-    return [device.elapsed_ms(start, end) for start, end in marks], output
+class _Calls:
+    """Timed calls on fresh inputs; learns how long the host needs to hand one out."""
+
+    def __init__(
+        self,
+        device: Device,
+        call: Callable[..., Any],
+        fresh: Callable[[], Sequence[Any]],
+        each_call: bool,
+        head_start_ms: float,
+    ) -> None:
+        self._device, self._call, self._fresh = device, call, fresh
+        self._each_call = each_call
+        self._most_ms = head_start_ms
+        self._busy_ms = 0.0
+
+    def __call__(self, count: int) -> tuple[list[float], Any]:
+        inputs = self._fresh()
+        self._device.settle()
+        marks, output = [], None
+        handed_out_ms = []
+        for _ in range(count):
+            output = None  # frees the last output before the window, not inside it
+            if self._each_call and marks:
+                inputs = self._fresh()
+            self._device.flush(self._busy_ms)
+            started = perf_counter()
+            start = self._device.mark()
+            output = self._call(*inputs)
+            marks.append((start, self._device.mark()))
+            handed_out_ms.append((perf_counter() - started) * 1e3)
+        self._device.settle()
+        self._busy_ms = min(self._most_ms, 1.5 * median(handed_out_ms))
+        return [self._device.elapsed_ms(start, end) for start, end in marks], output
 
 
 def _settled(times: Sequence[float], limit: float) -> bool:

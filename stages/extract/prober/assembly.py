@@ -36,6 +36,7 @@ class Finished:
     arguments: list[dict[str, str]]
     inputs: list[dict[str, Any]]
     has_float: bool
+    places: dict[str, str]  # of each size constant: an axis that has it, as "axis/x/1"
 
 
 def assemble(definitions: Definitions, plan: Plan, defaults: Mapping[str, str]) -> Finished:
@@ -65,6 +66,7 @@ def assemble(definitions: Definitions, plan: Plan, defaults: Mapping[str, str]) 
         ],
         [described for one in plan["inputs"] for described in _described(one, sizes)],
         _any_float(plan["inputs"]),
+        sizes.places,
     )
 
 
@@ -73,6 +75,7 @@ class _Sizes:
 
     def __init__(self, definitions: Definitions, plan: Plan) -> None:
         self.values: dict[str, int] = {}
+        self.places: dict[str, str] = {}
         self._taken = set(definitions.names) | set(
             re.findall(r"\b[A-Z][A-Z0-9_]*\b", definitions.body)
         )
@@ -95,12 +98,15 @@ class _Sizes:
                     else role
                 )
                 shared = self._new(wanted, value)
+            self.places.setdefault(shared, path)
             for name in group:
                 self._names.setdefault(name, shared)
         self._roles = {}
         for name, source in self._arguments.items():
             if f"arg/{name}" not in self._names and source.isdigit() and int(source) >= 16:
-                self._names[f"arg/{name}"] = self._new(_upper(name.split(".")[-1]), int(source))
+                path = f"arg/{name}"
+                self._names[path] = self._new(_upper(name.split(".")[-1]), int(source))
+                self.places[self._names[path]] = path
 
     def of(self, path: str, value: int) -> str:
         """How a size is written in the program."""

@@ -8,9 +8,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from . import lexicon
-from .assembly import Definitions, assemble
+from .assembly import Definitions, Finished, assemble
 from .attempt import Outcome, Program
 from .guesses import first_guesses
+from .relations import untangled, with_arguments
 from .repair import repairs
 from .state import Input, State
 from .verify import verify
@@ -195,19 +196,27 @@ class _Search:
 
     def _finished(self, state: State, tries: int) -> dict[str, Any]:
         """The program of a state that ran, and what its users will see."""
+        state = untangled(self.program, state)
+        defaults = {one.name: one.default for one in self.constructor if type(one.default) is int}
+        state = with_arguments(state, lambda one: self._assembled(one, tries), defaults)
+        finished = self._assembled(state, tries)
+        facts = verify(finished.code, finished.has_float)
+        return {"found": True, "tries": tries, **asdict(finished), **facts}
+
+    def _assembled(self, state: State, tries: int) -> Finished:
         request = self.request
         definitions = Definitions(
             tuple(request["imports"]), request["body"], frozenset(request["names"])
         )
-        finished = assemble(definitions, self._plan(state, tries), request["defaults"])
-        facts = verify(finished.code, finished.has_float)
-        return {"found": True, "tries": tries, **asdict(finished), **facts}
+        return assemble(definitions, self._plan(state, tries), request["defaults"])
 
     def _plan(self, state: State, tries: int) -> dict[str, Any]:
         first = dict(self._first_arguments().args)
+        passed = {one.name: repr(one.default) for one in self.constructor}
         arguments = []
         for name, source in state.args:
-            evidence = self.evidence.get(name, "name table")
+            otherwise = "default" if passed.get(name) == source else "name table"
+            evidence = self.evidence.get(name, otherwise)
             if name in first and first[name] != source:
                 evidence = "feedback"
             arguments.append({"name": name, "value": source, "evidence": evidence})

@@ -1,5 +1,6 @@
 """Runs a finished program as its users will: equal inputs twice, then other inputs."""
 
+import re
 import sys
 import time
 import types
@@ -7,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .attempt import flatten
+from .attempt import Tape, flatten
 
 
 def verify(code: str, has_float: bool) -> dict[str, Any]:
@@ -42,6 +43,22 @@ def verify(code: str, has_float: bool) -> dict[str, Any]:
             **facts,
         }
     return {"verdict": "ok", "detail": "", **facts}
+
+
+def runs_at(code: str, name: str, value: int) -> bool:
+    """Whether a program still runs, finite, with another value of one of its size constants."""
+    changed = re.sub(rf"^{name} = \d+$", f"{name} = {value}", code, count=1, flags=re.MULTILINE)
+    module = types.ModuleType("program")
+    sys.modules["program"] = module
+    try:
+        exec(compile(changed, "<program>", "exec"), module.__dict__)
+        torch.manual_seed(0)
+        with torch.no_grad(), Tape():
+            model = module.__dict__["Model"](*module.__dict__["get_init_inputs"]())
+            found = flatten(model(*module.__dict__["get_inputs"]()))
+    except Exception:  # noqa: BLE001  crawled code may raise anything
+        return False
+    return bool(found) and all(bool(torch.isfinite(one).all()) for one in found)
 
 
 def _output(module: types.ModuleType, model: Any, seed: int, own: int) -> list[torch.Tensor]:

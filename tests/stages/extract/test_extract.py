@@ -377,3 +377,64 @@ class Gate(nn.Module):
     code = str(one_kept(extract(text, tmp_path))["code"])
     assert "_SHARPNESS = 3" in code
     assert "os.environ" not in code
+
+
+def test_a_size_that_has_to_equal_a_default_becomes_an_argument(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Cross(nn.Module):
+    \"\"\"x: (batch, features)\"\"\"
+
+    def __init__(self, features: int = 160, rank: int = 24):
+        super().__init__()
+        self.down = nn.Linear(features, rank, bias=False)
+        self.up = nn.Linear(rank, features)
+
+    def forward(self, x):
+        return x * self.up(torch.tanh(self.down(x))) + x
+"""
+    )
+    row = one_kept(extract(text, tmp_path))
+    code = str(row["code"])
+    assert "torch.randn(BATCH, FEATURES)" in code
+    assert "return [FEATURES]" in code
+    assert row["arguments"] == [{"name": "features", "value": "FEATURES", "evidence": "default"}]
+
+
+def test_sizes_that_are_equal_by_chance_get_names_of_their_own(tmp_path: Path) -> None:
+    """The search sets a width to the number of channels; whether that must be is tried out."""
+    text = (
+        HEAD
+        + """
+class Gate(nn.Module):
+    def __init__(self, channels=48):
+        super().__init__()
+        self.mix = nn.Conv2d(channels, channels, 1)
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x):
+        return self.mix(x) * self.weight[:, None, None]
+"""
+    )
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert "torch.randn(BATCH, CHANNELS, HEIGHT, WIDTH)" in code and "return [CHANNELS]" in code
+
+
+def test_a_program_does_not_ask_its_surroundings(tmp_path: Path) -> None:
+    text = (
+        "import os\nimport sys\n"
+        + HEAD
+        + """
+CHECKS = os.getenv("PACKAGE_CHECKS", "1") == "1" and os.environ.get("DEBUG") is None
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return x.cos() * 2 if CHECKS and sys.platform != "win32" else x
+"""
+    )
+    row = one_kept(extract(text, tmp_path))
+    code = str(row["code"])
+    assert "import os" not in code and "import sys" not in code
+    assert 'CHECKS = "1" == "1" and None is None' in code.replace("'", '"')
+    assert any("'DEBUG' is not set" in edit for edit in row["edits"])  # type: ignore[attr-defined]

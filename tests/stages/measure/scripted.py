@@ -11,6 +11,7 @@ class ScriptedDevice:
     def __init__(self, times_ms: Iterable[float], after: float = 1.0) -> None:
         self._times: Iterator[float] = chain(times_ms, repeat(after))
         self.events: list[str] = []
+        self.head_starts: list[float] = []
         self.now = 0.0
         self.calls = 0
         self.compiled = 0
@@ -22,8 +23,9 @@ class ScriptedDevice:
         self.now += next(self._times)
         return "output"
 
-    def flush(self) -> None:
+    def flush(self, busy_ms: float) -> None:
         self.events.append("flush")
+        self.head_starts.append(busy_ms)
         self.now += 0.06  # a flush takes time; it must not be counted
 
     def mark(self) -> float:

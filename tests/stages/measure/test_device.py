@@ -19,6 +19,7 @@ class FakeCuda:
         self.clock = itertools.count()
         self.made = 0
         self.waits = 0
+        self.slept: list[int] = []
 
     def event(self, enable_timing: bool) -> Any:
         assert enable_timing
@@ -43,6 +44,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
     monkeypatch.setattr(torch.cuda, "Event", fake.event)
     monkeypatch.setattr(torch.cuda, "synchronize", fake.synchronize)
+    monkeypatch.setattr(torch.cuda, "_sleep", fake.slept.append)
     monkeypatch.setattr(torch.cuda, "memory_stats", lambda: {"num_device_alloc": 3})
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 77)
     monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: None)
@@ -59,6 +61,15 @@ def test_a_gpu_is_timed_by_events_that_are_made_once(cuda: FakeCuda) -> None:
     assert reading.median_ms == pytest.approx(0.5)
     assert cuda.made <= 2 * max(reading.inner_calls, 3)
     assert cuda.waits > 10
+
+
+def test_a_head_start_is_the_flush_and_then_a_spin_for_the_rest(cuda: FakeCuda) -> None:
+    gpu = CudaDevice()  # by the clock above both a flush and a spin take 0.5 ms
+    cuda.slept.clear()
+    gpu.flush(0.3)
+    assert cuda.slept == []
+    gpu.flush(0.8)
+    assert cuda.slept == [pytest.approx(0.3 / 0.5 * devices.SPIN_CYCLES, rel=0.01)]
 
 
 def test_a_gpus_row_says_which_gpu_it_was(cuda: FakeCuda) -> None:

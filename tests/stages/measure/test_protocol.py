@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import cycle, repeat
+from time import sleep
 from typing import Any
 
 import pytest
@@ -140,6 +141,36 @@ def test_short_calls_are_repeated_in_a_run_and_their_number_is_recorded() -> Non
 def test_a_call_that_the_clock_cannot_resolve_is_too_small_to_be_a_reward() -> None:
     reading = read(ScriptedDevice([], after=0.005))
     assert (reading.status, reading.median_ms) == ("too_small", None)
+
+
+def test_what_is_too_small_is_not_called_noisy() -> None:
+    device = ScriptedDevice(cycle([0.004, 0.005, 0.009]))
+    assert read(device).status == "too_small"
+
+
+def test_the_host_has_a_head_start_of_what_a_call_costs_it_and_no_more_than_the_limit() -> None:
+    device = ScriptedDevice([])
+
+    def slow_host() -> str:
+        sleep(0.002)
+        return device.call()
+
+    protocol.measure(device, slow_host, lambda: (), lambda output: True, ONE_CALL)
+    assert device.head_starts[0] == 0.0  # nothing is known yet
+    assert set(device.head_starts[1:]) == {ONE_CALL.head_start_ms}
+
+    device = ScriptedDevice([])
+    read(device)
+    assert 0 < device.head_starts[-1] < ONE_CALL.head_start_ms
+
+    device = ScriptedDevice([])
+    read(device, replace(ONE_CALL, head_start_ms=protocol.CPU_RULES.head_start_ms))
+    assert set(device.head_starts) == {0.0}
+
+
+def test_warm_up_of_a_tiny_call_ends_by_number() -> None:
+    reading = read(ScriptedDevice([], after=0.03), replace(ONE_CALL, warm_ms=50.0))
+    assert ONE_CALL.warm_most <= reading.warm_calls < ONE_CALL.warm_most + 3
 
 
 def test_a_call_beyond_the_limit_is_made_once_and_not_timed() -> None:

@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from .search import search
+from stages.extract.prober.search import search
 
 
 def handle(request: dict[str, Any]) -> dict[str, Any]:
