@@ -16,6 +16,7 @@ def trace_all(
     *,
     fake: bool = True,
     most_calls: int = MOST_CALLS,
+    tolerance: tuple[float, float] | None = None,
     limits: Limits = Limits(),  # noqa: B008  frozen
     minimum: str = "process",
 ) -> list[dict[str, Any]] | Fault:
@@ -24,7 +25,13 @@ def trace_all(
     A Fault says nothing about which of them caused it; ask for each alone then.
     """
     reply = shared_sandbox(bundled(WORKER), minimum=minimum).run(
-        {"codes": list(codes), "fake": fake, "most_calls": most_calls}, limits
+        {
+            "codes": list(codes),
+            "fake": fake,
+            "most_calls": most_calls,
+            "tolerance": list(tolerance) if tolerance else None,
+        },
+        limits,
     )
     if not isinstance(reply, Reply):
         return reply
@@ -39,6 +46,7 @@ def trace(
     *,
     fake: bool = True,
     most_calls: int = MOST_CALLS,
+    tolerance: tuple[float, float] | None = None,
     limits: Limits = Limits(),  # noqa: B008  frozen
     minimum: str = "process",
 ) -> dict[str, Any] | Fault:
@@ -49,8 +57,17 @@ def trace(
         fake: trace with fake tensors: no memory, no arithmetic, any size. Programs that look into
             a tensor give the fault `needs_data`; trace those really, at small sizes.
         most_calls: a forward with more operations gives the fault `too_many_ops`.
+        tolerance: (atol, rtol) of a right answer; a real run then says whether it `tells_apart`
+            the answers to two inputs.
         limits: of the run in the sandbox.
         minimum: the lowest sandbox level that will do.
     """
-    answers = trace_all([code], fake=fake, most_calls=most_calls, limits=limits, minimum=minimum)
+    answers = trace_all(
+        [code],
+        fake=fake,
+        most_calls=most_calls,
+        tolerance=tolerance,
+        limits=limits,
+        minimum=minimum,
+    )
     return answers if isinstance(answers, Fault) else answers[0]

@@ -22,6 +22,7 @@ from pipeline.tracing import ops
 from pipeline.tracing.tape import Call, Tape, filled, flat
 
 TRANSCENDENTAL_FLOPS = 4  # a polynomial of small degree; the order of magnitude is what matters
+OUR_OWN = frozenset(["_scaled_dot_product_flash_attention_for_cpu", "mkldnn_rnn_layer"])
 NORM_FLOPS = 5  # mean, difference, square, sum, scale
 GATHERS = frozenset(["embedding", "index", "gather", "index_select", "take", "_unsafe_index"])
 NORMS = frozenset((
@@ -88,6 +89,9 @@ def working_set(tape: Tape, resident: int = 0) -> int:
 
 
 def _dense_flops(tape: Tape, call: Call) -> int | None:
+    formula = flop_registry.get(call.func._overloadpacket)
+    if formula is None and call.name not in OUR_OWN:
+        return None
     args = filled(call.args, lambda slot: tape.values[slot.index])
     kwargs = filled(call.kwargs, lambda slot: tape.values[slot.index])
     if call.name == "_scaled_dot_product_flash_attention_for_cpu":
@@ -95,9 +99,6 @@ def _dense_flops(tape: Tape, call: Call) -> int | None:
     if call.name == "mkldnn_rnn_layer":
         steps = args[0].shape[0] * args[0].shape[1]
         return int(2 * steps * sum(weight.numel() for weight in args[1:3]))
-    formula = flop_registry.get(call.func._overloadpacket)
-    if formula is None:
-        return None
     results = [tape.values[index] for index in call.writes]
     out = results[0] if len(results) == 1 else tuple(results)
     return int(formula(*args, **kwargs, out_val=out))

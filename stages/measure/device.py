@@ -62,6 +62,9 @@ class CpuDevice:
     def troubles(self) -> list[str]:
         return []
 
+    def give_back(self) -> None:
+        """The CPU's allocator keeps nothing that others wait for."""
+
     def reset_peak(self) -> None:
         """The CPU's allocator keeps no peak."""
 
@@ -97,11 +100,13 @@ class CudaDevice:
         self._watch = nvml.watch(self.uuid)
         self._events: list[torch.cuda.Event] = []
         self._used = 0
-        self._flush_ms = self._cycles_per_ms = 0.0
-        self._flush_ms = self._once_ms(lambda: self.flush(0.0))
+        self._flush_ms = self._cycles_per_ms = 0.0  # learnt when first needed, behind the gate
+
+    def _learn(self) -> None:
+        self._flush_ms = self._once_ms(self._buffer.zero_)
         self._cycles_per_ms = SPIN_CYCLES / self._once_ms(lambda: torch.cuda._sleep(SPIN_CYCLES))
 
-    def _once_ms(self, work: Callable[[], None]) -> float:
+    def _once_ms(self, work: Callable[[], Any]) -> float:
         """Device time of the second call of some work."""
         work()
         start = self.mark()
@@ -113,8 +118,10 @@ class CudaDevice:
     def flush(self, busy_ms: float) -> None:
         # Writing all of it evicts the L2; spinning after it gives the host the rest of its head start.
         self._buffer.zero_()
+        if busy_ms > 0 and not self._cycles_per_ms:
+            self._learn()  # the first flush of a run: no mark waits to be read yet
         rest_ms = busy_ms - self._flush_ms
-        if rest_ms > 0:
+        if busy_ms > 0 and rest_ms > 0:
             torch.cuda._sleep(int(rest_ms * self._cycles_per_ms))
 
     def mark(self) -> torch.cuda.Event:
@@ -142,6 +149,10 @@ class CudaDevice:
 
     def troubles(self) -> list[str]:
         return self._watch.troubles()
+
+    def give_back(self) -> None:
+        """Unmaps the memory that nothing uses any more."""
+        torch.cuda.empty_cache()
 
     def reset_peak(self) -> None:
         torch.cuda.reset_peak_memory_stats()

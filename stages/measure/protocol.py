@@ -58,10 +58,10 @@ class Rules:
     warm_most: int = 300
     warm_cap_ms: float = 1000.0
     settled: float = 0.02
-    head_start_ms: float = 1.0
+    head_start_ms: float = 20.0
     run_ms: float = 5.0
     max_inner: int = 200
-    retries: int = 2
+    retries: int = 5
     spread: float = 0.05  # (max - min) / median above this: noise
     spread_short: float = 0.10  # the same for calls under `short_ms`
     short_ms: float = 0.1

@@ -113,6 +113,8 @@ class Session:
         for blank in blanks:
             records.append(self._measured(prepared, blank))
             self._note(records[-1])
+        del prepared
+        self._pass_on_if_alive()
         return records
 
     def _note(self, record: Record) -> None:
@@ -129,11 +131,11 @@ class Session:
             self._measure_mode(prepared, record["mode"], record)
         except Exception as error:  # noqa: BLE001  so may code that a compiler made
             record |= _failure(error, "error" if eager else "compile_error")
-        self._pass_on_if_alive()
         return record
 
     def _pass_on_if_alive(self) -> None:
         try:
+            self._device.give_back()  # before the gate: unmapping gigabytes disturbs who times next
             self._gate.pass_on()
         except RuntimeError:
             self._gate.drop()  # settling a lost device raises; the next one must not wait for us

@@ -16,6 +16,7 @@ class Problem:
     bytes_unfused: int
     working_set: int
     calls: int  # ATen operations of one forward at the author's sizes
+    tolerance: tuple[float, float]  # atol and rtol of a right answer
 
 
 @dataclass(frozen=True)

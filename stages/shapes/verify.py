@@ -69,6 +69,7 @@ class Verifier:
                 missing,
                 fake=fake,
                 most_calls=self._most_calls(),
+                tolerance=self.problem.tolerance,
                 limits=self.settings.limits(),
                 minimum=self.minimum_sandbox,
             )
@@ -110,6 +111,9 @@ class Verifier:
             return real
         if not real["finite"]:
             return Rejection(suggestion, "not_finite", "NaN or infinity at these sizes")
+        if not real["tells_apart"]:
+            detail = "the answer for other inputs passes for the right one"
+            return Rejection(suggestion, "trivial", detail)
         return Verified(suggestion, facts, ms)
 
     def _too_much(
@@ -149,6 +153,7 @@ class Verifier:
             code,
             fake=fake,
             most_calls=self._most_calls(),
+            tolerance=self.problem.tolerance,
             limits=self.settings.limits(),
             minimum=self.minimum_sandbox,
         )

@@ -66,6 +66,7 @@ def _problem(row: Row) -> Problem:
         bytes_unfused=row["bytes_unfused"],
         working_set=row["working_set"],
         calls=sum(op["count"] for op in row["ops"]),
+        tolerance=(row["atol"], row["rtol"]),
     )
 
 

@@ -51,6 +51,30 @@ def get_init_inputs():
     return [DIM, HEADS, HIDDEN]
 """
 
+CONTRASTIVE = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+BATCH = 4
+SEQ_LEN = 80
+DIM = 96
+
+
+class Model(nn.Module):
+    def forward(self, one, other):
+        scores = torch.einsum("btd,ctd->bct", one, other) / one.shape[-1]
+        return F.log_softmax(scores, dim=1).diagonal().mean()
+
+
+def get_inputs():
+    return [torch.randn(BATCH, SEQ_LEN, DIM), torch.randn(BATCH, SEQ_LEN, DIM)]
+
+
+def get_init_inputs():
+    return []
+"""
+
 PATCHES = """
 import torch
 import torch.nn as nn
@@ -93,6 +117,8 @@ def shaped(code: str, **settings: Any) -> Outcome:
         "code": code,
         "sizes": [{"name": n, "value": v} for n, v in sizes_of(code).items()],
         "ops": [{"op": op, "count": count} for op, count in facts["ops"]],
+        "atol": 1e-4,
+        "rtol": 1e-4,
     }
     [[outcome]] = STAGE.work([row], STAGE.settings(**settings), WORKPLACE)
     return outcome
@@ -124,6 +150,12 @@ def test_a_problem_gets_all_settings_and_each_runs_as_it_says(code: str, target:
         assert device.least_ms <= ms <= device.most_ms
         assert shape["suggested_by"] == "rules-v1"
     assert len({shape["shape_id"] for shape in found.values()}) == len(found)
+
+
+def test_a_shape_at_which_any_answer_passes_is_no_shape() -> None:
+    """Among a batch of one every match is right; seen at the `infer` of a real row."""
+    found = shapes(CONTRASTIVE, target="h200")
+    assert all(sizes(shape)["BATCH"] > 1 for shape in found.values())
 
 
 def test_widths_keep_their_proportions() -> None:
