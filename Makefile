@@ -6,7 +6,7 @@ RECIPE ?= local
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install dataset refresh test lint types unit format bench sample clean
+.PHONY: help install dataset refresh test lint types unit format notebook bench sample clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,8 +53,16 @@ sample: $(VENV)/.installed  ## make data/sample/ anew from data/examples/
 	@$(BIN)/kernelset run --recipe sample --out out/sample || [ $$? -eq 4 ]
 	@rm -rf data/sample && cp -rL out/sample/latest data/sample
 
+$(VENV)/.installed-notebook: $(VENV)/.installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[notebook]'
+	@touch $@
+
+notebook: $(VENV)/.installed-notebook  ## open the inspection notebook; RELEASE=FOLDER for another than the sample
+	@$(BIN)/jupyter lab notebooks/inspect_shards.ipynb
+
 bench: $(VENV)/.installed-dev  ## side-by-side measurements
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for name in $(basename $(notdir $(wildcard benchmarks/*.py))); do \
+	  echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 clean:  ## remove the environment; out/ stays
 	rm -rf $(VENV)

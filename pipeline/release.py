@@ -119,6 +119,7 @@ def _retire(root: Path, keep: int) -> None:
 
 
 def _history(plan: Plan, lines: Sequence[Line]) -> History:
+    latest = plan.store.root / LATEST
     return History(
         stages=[
             {"address": line.result.manifest["address"], "rows": line.result.rows} for line in lines
@@ -126,6 +127,7 @@ def _history(plan: Plan, lines: Sequence[Line]) -> History:
         removed=pa.concat_tables([line.result.table("removed") for line in lines]),
         failed=pa.concat_tables([line.result.table("failed") for line in lines]),
         recipe=plan.recipe.plain(),
+        previous=latest.resolve() if (latest / "manifest.json").exists() else None,
     )
 
 

@@ -16,6 +16,7 @@ from pipeline.identity import digest, row_key
 from pipeline.memo import Memo, added_columns
 from pipeline.progress import Watch
 from pipeline.recipe import Recipe
+from pipeline.sandbox import levels
 from pipeline.stage import MapStage, Row, Stage, TableStage, Workplace
 from pipeline.store import Result, Store
 
@@ -70,7 +71,11 @@ def run_stages(plan: Plan) -> list[Line]:
     """Runs the stages up to `plan.until`, reusing every result that still holds.
 
     The caller holds the store's lock.
+
+    Raises:
+        SandboxTooWeak: the machine is below what the recipe asks for; nothing has been started.
     """
+    levels.require(plan.recipe.engine.minimum_sandbox)
     lines: list[Line] = []
     workers = plan.workers if plan.workers is not None else plan.recipe.engine.workers
     with open_cluster(workers, plan.scheduler, plan.recipe.engine.worker_memory) as cluster:

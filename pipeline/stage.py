@@ -104,6 +104,7 @@ class History:
     removed: pa.Table
     failed: pa.Table
     recipe: Mapping[str, Any]
+    previous: Path | None = None  # the release that is the latest until now
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,21 @@ def describe(schema: pa.Schema) -> list[dict[str, str]]:
         rows.append(
             {
                 "column": field.name,
-                "type": str(field.type) + (" or null" if field.nullable else ""),
+                "type": type_name(field.type) + (" or null" if field.nullable else ""),
                 "unit": notes.get("unit", ""),
                 "meaning": notes.get("meaning", ""),
             }
         )
     return rows
+
+
+def type_name(kind: pa.DataType) -> str:
+    """An Arrow type as a person would write it: `list of {name: string, value: int64}`."""
+    if pa.types.is_list(kind):
+        return f"list of {type_name(kind.value_type)}"
+    if pa.types.is_struct(kind):
+        return "{" + ", ".join(f"{f.name}: {type_name(f.type)}" for f in kind) + "}"
+    return str(kind)
 
 
 def struct(**fields: pa.DataType) -> pa.DataType:

@@ -43,6 +43,17 @@ def test_the_engine_knows_no_stage() -> None:
             assert name.split(".")[0] != "stages", f"{path} imports {name}"
 
 
+def test_the_library_knows_no_stage_and_only_the_command_line_knows_the_library() -> None:
+    for path in python_files("kernelset"):
+        for name in imports(path):
+            assert name.split(".")[0] != "stages", f"{path} imports {name}"
+    for folder in ("schemas", "pipeline", "stages"):
+        for path in python_files(folder):
+            if path != ROOT / "stages" / "__main__.py":
+                for name in imports(path):
+                    assert name.split(".")[0] != "kernelset", f"{path} imports {name}"
+
+
 def test_a_stage_never_imports_another_stage() -> None:
     for path in python_files("stages"):
         room = path.relative_to(ROOT / "stages").parts[0]

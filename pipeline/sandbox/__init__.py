@@ -32,6 +32,7 @@ from .inside.codec import BadMessage, RawTensor
 from .inside.limits import Limits
 from .levels import LEVELS, Layer, SandboxLevel, SandboxTooWeak, describe, detect
 from .outcome import Fault, Reason, Reply
+from .surroundings import Surroundings
 
 __all__ = [
     "LEVELS",
@@ -46,6 +47,7 @@ __all__ = [
     "SandboxBroken",
     "SandboxLevel",
     "SandboxTooWeak",
+    "Surroundings",
     "describe",
     "detect",
     "shared_sandbox",

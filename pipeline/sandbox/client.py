@@ -27,6 +27,7 @@ from .inside.limits import Limits
 from .inside.plan import Layers
 from .levels import LEVELS
 from .outcome import Fault, Reason, Reply
+from .surroundings import Surroundings
 
 _START_S = 120.0
 """Seconds for the server to import torch: 2 on a quiet machine, a minute on a cold network disk."""
@@ -55,6 +56,7 @@ class Sandbox:
         limits: Limits = Limits(),  # noqa: B008  frozen
         minimum: str = "process",
         *,
+        surroundings: Surroundings = Surroundings(),  # noqa: B008  frozen
         without: Set[str] = frozenset(),
     ) -> None:
         """Remembers what to run; nothing starts before the first `run`.
@@ -64,6 +66,7 @@ class Sandbox:
                 `handle(request) -> dict`, perhaps `judge(request, answer) -> dict`.
             limits: For requests that bring none.
             minimum: The level below which `run` refuses.
+            surroundings: Hash seed and memory of the server and all its runs.
             without: Layers to leave out ("landlock", "seccomp", "namespaces"; "unshare" for
                 namespaces by bubblewrap only), to test what remains.
         """
@@ -72,6 +75,7 @@ class Sandbox:
         self._worker = Path(worker).resolve()
         self._limits = limits
         self._minimum = minimum
+        self._surroundings = surroundings
         self._without = frozenset(without)
         self._lock = threading.Lock()
         self._server: _Server | None = None
@@ -125,8 +129,8 @@ class Sandbox:
             self._stop()
         if self._server is None:
             layers = levels.usable_layers(self._without)
-            levels.require(layers, self._minimum)
-            self._server = _Server(self._worker, layers)
+            levels.require(self._minimum, layers)
+            self._server = _Server(self._worker, layers, self._surroundings)
         return self._server
 
     def _stop(self) -> None:
@@ -145,7 +149,7 @@ class Sandbox:
 class _Server:
     """A running fork server and the socket to it."""
 
-    def __init__(self, worker: Path, layers: Layers) -> None:
+    def __init__(self, worker: Path, layers: Layers, surroundings: Surroundings) -> None:
         self._scratch = _make_scratch(layers)
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed in forget
         self._socket, its = socket.socketpair()
@@ -168,7 +172,7 @@ class _Server:
                 stdout=self._errors,
                 stderr=self._errors,
                 pass_fds=[its.fileno()],
-                env=_environment(),
+                env=_environment() | surroundings.environment(),
                 cwd="/",
                 start_new_session=True,
             )
@@ -235,10 +239,13 @@ def _environment() -> dict[str, str]:
     fixed = {
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
-        "PYTHONHASHSEED": "0",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
+        # Memory that was freed is used again instead of given back: a fresh page costs a fault, and
+        # programs that make the same tensors again and again spent a quarter of their time in them.
+        "MALLOC_MMAP_THRESHOLD_": str(2**30),
+        "MALLOC_TRIM_THRESHOLD_": str(2**32),
     }
     kept = ("LD_LIBRARY_PATH",)  # where a machine keeps libstdc++ elsewhere, torch needs it
     return fixed | {name: os.environ[name] for name in kept if name in os.environ}
@@ -256,7 +263,7 @@ def _outcome(verdict: dict[str, Any], level: str) -> Reply | Fault:
 
 
 _sandboxes: weakref.WeakSet[Sandbox] = weakref.WeakSet()
-_shared: dict[tuple[Path, str], Sandbox] = {}
+_shared: dict[tuple[Path, str, Surroundings], Sandbox] = {}
 _shared_lock = threading.Lock()
 
 
@@ -264,15 +271,17 @@ def shared_sandbox(
     worker: Path,
     limits: Limits = Limits(),  # noqa: B008  frozen
     minimum: str = "process",
+    *,
+    surroundings: Surroundings = Surroundings(),  # noqa: B008  frozen
 ) -> Sandbox:
     """Gives this process's sandbox for `worker`, the same one each time; closed at exit.
 
     `limits` count for the first call; later ones bring their own with each `run`.
     """
-    key = (Path(worker).resolve(), minimum)
+    key = (Path(worker).resolve(), minimum, surroundings)
     with _shared_lock:
         if key not in _shared:
-            _shared[key] = Sandbox(worker, limits, minimum)
+            _shared[key] = Sandbox(worker, limits, minimum, surroundings=surroundings)
         return _shared[key]
 
 

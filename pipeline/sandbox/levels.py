@@ -11,6 +11,8 @@ from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.errors import KernelsetError
+
 from .inside import namespaces, view
 from .inside.plan import Layers
 
@@ -26,7 +28,7 @@ FOLDER = str(Path(__file__).resolve().parent)
 """Where the package `inside` lies."""
 
 
-class SandboxTooWeak(Exception):
+class SandboxTooWeak(KernelsetError):
     """The machine is below the level that was asked for; the text says what to install."""
 
 
@@ -111,12 +113,15 @@ def describe() -> str:
     return "\n".join(lines)
 
 
-def require(layers: Layers, minimum: str) -> None:
-    """Refuses to go on below `minimum`.
+def require(minimum: str, layers: Layers | None = None) -> None:
+    """Refuses to go on below `minimum`, with these layers or all that the machine has.
 
     Raises:
         SandboxTooWeak: with one line on what to install.
     """
+    if minimum == LEVELS[0]:
+        return  # every machine has it; a run that finds nothing to do shall not pay for the survey
+    layers = layers or usable_layers()
     if LEVELS.index(layers.level) >= LEVELS.index(minimum):
         return
     remedies = [layer.remedy for layer in detect().layers if not layer.available]

@@ -1,4 +1,4 @@
-"""emit: the release. Chooses each row's split and writes shards, licences and the dataset card."""
+"""emit: the release. Chooses each row's split and writes shards, licences, card and report."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +9,8 @@ from pydantic import Field
 
 from pipeline.errors import StoreError
 from pipeline.files import write_table
+from pipeline.report.page import write_report
+from pipeline.report.reading import release_of
 from pipeline.stage import History, Kept, Outcome, Row, Settings, TableStage, Workplace
 from schemas.problem import RELEASED
 from stages.emit.card import write_card
@@ -36,8 +38,8 @@ def publish(
     workplace: Workplace,
     folder: Path,
 ) -> None:
-    for split in (TRAIN, VALIDATION):
-        rows = table.filter(pc.equal(table["split"], split))
+    parts = {name: table.filter(pc.equal(table["split"], name)) for name in (TRAIN, VALIDATION)}
+    for split, rows in parts.items():
         _write_shards(rows, split, settings.rows_per_shard, folder / "data")
     for sha256 in sorted(set(table["licence_sha256"].to_pylist())):
         source = workplace.shared / "licences" / f"{sha256}.txt"
@@ -49,6 +51,10 @@ def publish(
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(source.read_bytes())
     write_card(table, history, folder)
+    in_shard_order = pa.concat_tables(
+        parts.values()
+    )  # so that `kernelset report` gives these bytes
+    write_report(release_of(in_shard_order, history), folder / "report.html")
 
 
 def _write_shards(rows: pa.Table, split: str, size: int, folder: Path) -> None:
@@ -62,7 +68,7 @@ def _write_shards(rows: pa.Table, split: str, size: int, folder: Path) -> None:
 STAGE = TableStage(
     name="emit",
     doing="choosing splits",
-    version=1,
+    version=2,  # 2: a release has a report page, and its card tells what changed
     settings=EmitSettings,
     gives=RELEASED,
     reads=("problem_id", "origin", "family_id"),

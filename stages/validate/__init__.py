@@ -11,7 +11,7 @@ from stages.validate.work import validate
 STAGE = MapStage(
     name="validate",
     doing="running each program in the sandbox",
-    version=2,  # 2: graph rules 2, a bias no longer tells two problems apart
+    version=3,  # 3: a witness with other surroundings; secrets and personal data
     settings=ValidateSettings,
     gives=VALIDATED,
     reads=("problem_id", "code", "class_name"),

@@ -1,4 +1,4 @@
-"""Runs inside another fork server: the same program once more, for a second opinion on its result."""
+"""Runs inside another fork server, with other surroundings: a second opinion on a program's result."""
 
 from typing import Any
 

@@ -4,17 +4,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.sandbox import Fault, Limits, Reply, shared_sandbox
+from pipeline.sandbox import Fault, Limits, Reply, Surroundings, shared_sandbox
+from pipeline.sandbox.decision import decided
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
 from pipeline.tracing.bundle import bundled
-from stages.validate.gates import Flag, Reject, check_source, verdicts
+from stages.validate.gates import Flag, Reject, check_text, verdicts
 from stages.validate.gates.tolerance import tolerance_of
 from stages.validate.settings import ValidateSettings
 
 WORKER = Path(__file__).with_name("worker.py")
 WITNESS = Path(__file__).with_name("witness.py")
-OVER_LIMIT = "needed more than the limit"  # how much is an observation; the decision is not
-LIMIT_UNITS = {"cpu_limit": "seconds", "memory_limit": "MiB", "output_limit": "KiB"}
+WITNESSES = {
+    "witness": Surroundings(hash_seed=1, soiled_memory=True),
+    "witness_of_same_seed": Surroundings(soiled_memory=True),
+}
+"""Whom to ask for the result as well; the second only where the first one's differs."""
 
 
 def validate(
@@ -25,7 +29,7 @@ def validate(
 
 
 def _validate_one(code: str, settings: ValidateSettings, place: Workplace) -> Outcome:
-    for verdict in check_source(code):
+    for verdict in check_text(code):
         if isinstance(verdict, Reject):
             return _removed(verdict)
     limits = settings.limits()
@@ -33,17 +37,32 @@ def _validate_one(code: str, settings: ValidateSettings, place: Workplace) -> Ou
         {"code": code}, limits
     )
     if isinstance(reply, Fault):
-        return _fault(reply, limits)
+        return decided(reply, limits)
     seen = reply.value
     if "fault" in seen:
         return Removed(seen["fault"], seen["detail"])
-    witness = shared_sandbox(bundled(WITNESS), minimum=place.minimum_sandbox).run(
-        {"code": code}, limits
-    )
-    if isinstance(witness, Fault):
-        return Failed(witness.reason, f"second process: {witness.detail}"[:500])
-    seen |= {"witness": witness.value["digest"], "printed": bool(reply.stdout.strip())}
-    return _decide(seen, reply, settings)
+    heard = _ask_witnesses(code, seen["digest"], limits, place)
+    if isinstance(heard, Failed):
+        return heard
+    return _decide(seen | heard | {"printed": bool(reply.stdout.strip())}, reply, settings)
+
+
+def _ask_witnesses(
+    code: str, digest: str, limits: Limits, place: Workplace
+) -> dict[str, str] | Failed:
+    """The digest of the result in another process, and where it differs, in one more."""
+    heard: dict[str, str] = {}
+    for name, surroundings in WITNESSES.items():
+        sandbox = shared_sandbox(
+            bundled(WITNESS), minimum=place.minimum_sandbox, surroundings=surroundings
+        )
+        reply = sandbox.run({"code": code}, limits)
+        if isinstance(reply, Fault):
+            return Failed(reply.reason, f"second process: {reply.detail}"[:500])
+        heard[name] = reply.value["digest"]
+        if heard[name] == digest:
+            break
+    return dict.fromkeys(WITNESSES, digest) | heard
 
 
 def _decide(seen: dict[str, Any], reply: Reply, settings: ValidateSettings) -> Outcome:
@@ -85,17 +104,3 @@ def _removed(verdict: Reject) -> Removed:
         value=None if verdict.value is None else float(verdict.value),
         threshold=None if verdict.threshold is None else float(verdict.threshold),
     )
-
-
-def _fault(fault: Fault, limits: Limits) -> Outcome:
-    """A stated limit that was reached is a decision; anything else leaves us not knowing."""
-    bounds = {
-        "cpu_limit": limits.cpu_s,
-        "memory_limit": limits.memory_mb,
-        "output_limit": limits.output_kb,
-    }
-    if fault.reason in bounds:
-        bound = float(bounds[fault.reason])
-        metric = LIMIT_UNITS[fault.reason]
-        return Removed(fault.reason, OVER_LIMIT, metric=metric, value=bound, threshold=bound)
-    return Failed(fault.reason, fault.detail[-500:])

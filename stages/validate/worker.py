@@ -20,6 +20,8 @@ from stages.validate.probes import numbers, parts, precision, runs, tamper
 
 Seen = dict[str, Any]
 
+_torch_as_it_is: dict[str, int] = {}  # filled below, once, before any program runs
+
 
 def handle(request: dict[str, Any]) -> dict[str, Any]:
     torch.backends.mha.set_fastpath_enabled(False)  # one fused call would hide what it computes
@@ -35,7 +37,6 @@ def judge(request: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _observe(code: str) -> Seen:
-    before = tamper.snapshot()
     with warnings.catch_warnings(record=True) as warned:
         subject = runs.Subject(Program(code))
         seen = runs.twice(subject)
@@ -43,16 +44,17 @@ def _observe(code: str) -> Seen:
         seen |= others | runs.each_input(subject) | runs.training(subject)
         seen |= runs.wide_inputs(subject)
         tapes, called = _tapes(subject)
-        seen |= parts.parameters(subject, tapes)
+        most = parts.affordable(tapes[0])
+        seen |= parts.parameters(subject, tapes, most)
         seen |= parts.modules(subject, called, tapes)
-        seen |= parts.calls(tapes[0])
+        seen |= parts.calls(tapes[0], most)
         seen |= facts_of(tapes[0], subject.model, subject.inputs)
         exact = precision.in_precision(subject, torch.float64)
         coarse = precision.in_precision(subject, torch.bfloat16)
     seen["no_float64"] = exact if isinstance(exact, str) else ""
     seen["no_bfloat16"] = coarse if isinstance(coarse, str) else ""
     seen["warnings"] = len(warned)
-    seen["replaced"] = tamper.replaced(before)
+    seen["replaced"] = tamper.replaced(_torch_as_it_is)
     seen["results"] = {
         "base": numbers.sample(subject.base),
         "others": [numbers.sample(result) for result in results],
@@ -108,3 +110,4 @@ def get_init_inputs():
 """
 # What torch imports late is imported here, once, before the server forks.
 handle({"code": _WARM_UP})
+_torch_as_it_is.update(tamper.snapshot())

@@ -143,8 +143,9 @@ def _keep_descriptors(output: int, result: int) -> None:
 
 
 def _empty_environment(home: str) -> None:
+    ours = environment(home)
     os.environ.clear()
-    os.environ.update(environment(home))
+    os.environ.update(ours)
     os.chdir(home)
     os.umask(0o077)
     tempfile.tempdir = None
@@ -158,7 +159,7 @@ def environment(home: str) -> dict[str, str]:
         "HOME": home,
         "TMPDIR": home,
         "USER": "sandbox",
-        "PYTHONHASHSEED": "0",
+        "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),  # the server's, set by the client
         "OMP_NUM_THREADS": "1",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # else it starts a pool of processes
     }

@@ -6,6 +6,7 @@ import math
 import torch
 
 Tensors = list[torch.Tensor]
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
 
 
 def apart(new: Tensors, base: Tensors) -> float:
@@ -19,7 +20,15 @@ def apart(new: Tensors, base: Tensors) -> float:
 
 
 def rms(value: torch.Tensor) -> float:
-    return float(value.double().square().mean().sqrt())
+    real = value if value.is_floating_point() else value.double()
+    # One pass and no copy, which a mean of squares in float64 would need two of.
+    norm = torch.linalg.vector_norm(real, dtype=torch.float64)
+    return float(norm) / math.sqrt(value.numel()) if value.numel() else math.nan
+
+
+def same(one: Tensors, other: Tensors) -> bool:
+    """Bit for bit, so that NaN equals itself; shapes and types too."""
+    return len(one) == len(other) and all(map(_same_bits, one, other))
 
 
 def digest(values: Tensors) -> str:
@@ -30,6 +39,13 @@ def digest(values: Tensors) -> str:
         flat = value.detach().contiguous().reshape(-1)
         state.update(memoryview(flat.view(torch.uint8).numpy()))
     return state.hexdigest()
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    word = WORDS[one.element_size()]
+    return torch.equal(one.detach().view(word), other.detach().view(word))
 
 
 def _one_apart(new: torch.Tensor, base: torch.Tensor) -> float:

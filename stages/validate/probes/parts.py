@@ -24,15 +24,25 @@ CALM = 1e-6  # a relative movement below this is rounding: the change was absorb
 Seen = dict[str, Any]
 
 
-def parameters(subject: Subject, tapes: list[Tape]) -> Seen:
-    """Parameters that no output depends on, and those whose change is lost in rounding."""
+def affordable(tape: Tape) -> int:
+    """How many changes of a tape may be played: fewer for a program that costs much."""
+    once = cost.flops(tape)[0] + cost.bytes_unfused(tape)
+    plays = min(BUDGET / max(1, once), CALLS / max(1, len(tape.calls)))
+    return max(LEAST, min(MOST, int(plays)))
+
+
+def parameters(subject: Subject, tapes: list[Tape], most: int) -> Seen:
+    """Parameters that no output depends on, and those whose change is lost in rounding.
+
+    At most `most` of them are changed.
+    """
     names = [name for name, _ in subject.model.named_parameters()]
     unread, still, absorbed = [], [], []
     for name in names:
         holding = [(tape, index) for tape in tapes if (index := _leaf(tape, name)) is not None]
         if not holding:
             unread.append(name)
-    for name in _spread([name for name in names if name not in unread], tapes[0]):
+    for name in _spread([name for name in names if name not in unread], most):
         effect = 0.0
         for tape in tapes:
             index = _leaf(tape, name)
@@ -64,14 +74,17 @@ def modules(subject: Subject, called: set[str], tapes: list[Tape]) -> Seen:
     return {"unused_modules": unused}
 
 
-def calls(tape: Tape) -> Seen:
-    """Operations whose result does not matter, and those that could be left out."""
+def calls(tape: Tape, most: int) -> Seen:
+    """Operations whose result does not matter, and those that could be left out.
+
+    At most `most` of them are changed.
+    """
     alive = tape.reached()
     looked = [p for p, call in enumerate(tape.calls) if ops.works(call.func)]
     dead = [p for p in looked if p not in alive]
     steering = tape.steering()
     absorbed, redundant = [], []
-    for position in _spread([p for p in looked if p in alive - steering], tape):
+    for position in _spread([p for p in looked if p in alive - steering], most):
         call = tape.calls[position]
         effect = _effect(tape, call.writes)
         if effect == 0.0:
@@ -169,11 +182,8 @@ def _is_floating(tape: Tape, call: Call) -> bool:
     return any(tape.values[index].is_floating_point() for index in call.writes)
 
 
-def _spread(items: list[Any], tape: Tape) -> list[Any]:
-    """As many of the items as may be looked at, evenly spread, first and last included."""
-    once = cost.flops(tape)[0] + cost.bytes_unfused(tape)
-    affordable = min(BUDGET / max(1, once), CALLS / max(1, len(tape.calls)))
-    most = max(LEAST, min(MOST, int(affordable)))
+def _spread(items: list[Any], most: int) -> list[Any]:
+    """At most so many of the items, evenly spread, first and last included."""
     if len(items) <= most:
         return items
     return [items[round(k * (len(items) - 1) / (most - 1))] for k in range(most)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import socket
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,12 @@ import torch
 from pipeline.sandbox import Fault, Limits, RawTensor, Reply, Sandbox, detect
 
 from .leftovers import processes_left
+from .prey import CHECKOUT, SECRET, laid_out
 
 HERE = Path(__file__).parent
-CHECKOUT = HERE.parents[2]
 PROGRAMS = CHECKOUT / "tests" / "hostile"
-SECRET = "hunter2-of-the-caller"
+LAYERS = tomllib.loads((PROGRAMS / "layers.toml").read_text())
+"""Programs by the layer that stops them."""
 
 LIMITS = Limits(wall_s=25, cpu_s=6, memory_mb=2048, file_mb=32, processes=32, output_kb=16)
 SHORT = Limits(wall_s=0.7, cpu_s=6, memory_mb=2048, file_mb=32, processes=32, output_kb=16)
@@ -57,7 +57,7 @@ JUDGED = {
     "replace_the_worker": False,
 }
 """Programs whose output a judge refuses, and what they had made their own process say of it."""
-_SPECIAL: dict[str, Limits] = dict.fromkeys(
+SPECIAL: dict[str, Limits] = dict.fromkeys(
     ["endless_loop", "endless_sleep", "sleep_in_destructor_of_a_local", "stop_itself"], SHORT
 ) | dict.fromkeys(["burn_cpu", "burn_cpu_deaf"], LITTLE_CPU)
 NEEDS_NAMESPACES = {"fill_the_disk", "too_many_files"}
@@ -68,31 +68,9 @@ NAMES = sorted(path.stem for path in PROGRAMS.glob("*.py"))
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """What a program would like to reach: a secret, a home, a victim's file, listeners, this process."""
-    home, outside = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("outside")
-    (home / ".netrc").write_text(SECRET)
-    (outside / "victim").write_text("untouched")
-    for folder in (home.parent, home, outside):
-        folder.chmod(0o777)
-    with pytest.MonkeyPatch.context() as patch, socket.create_server(("127.0.0.1", 0)) as listener:
-        patch.setenv("KERNELSET_TEST_SECRET", SECRET)
-        patch.setenv("HOME", str(home))
-        name = f"\0kernelset-{outside.name}-{listener.getsockname()[1]}"
-        stream = socket.socket(socket.AF_UNIX)
-        datagram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        with stream, datagram:
-            stream.bind(name)
-            stream.listen()
-            datagram.bind(name + "-datagram")
-            yield {
-                "secret": SECRET,
-                "home": str(home),
-                "outside": str(outside),
-                "checkout": str(CHECKOUT),
-                "port": listener.getsockname()[1],
-                "unix": name,
-                "pid": os.getpid(),
-            }
+    """What a program would like to reach."""
+    with laid_out(tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("outside")) as places:
+        yield places
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +91,7 @@ def attempt(sandbox: Sandbox, name: str, target: dict[str, Any]) -> Reply | Faul
     """Runs a program and checks what must be true after every one of them."""
     outside, home = Path(target["outside"]), Path(target["home"])
     source = (PROGRAMS / f"{name}.py").read_text()
-    outcome = sandbox.run({"source": source, "target": target}, _SPECIAL.get(name))
+    outcome = sandbox.run({"source": source, "target": target}, SPECIAL.get(name))
     assert processes_left(sandbox) == []
     assert [path.name for path in outside.iterdir()] == ["victim"]
     assert (outside / "victim").read_text() == "untouched"
@@ -184,6 +162,7 @@ def test_every_program_says_what_it_tries_and_stands_in_the_table() -> None:
     for path in PROGRAMS.glob("*.py"):
         assert path.read_text().startswith('"""'), path.name
     assert set(ENDS) | set(JUDGED) <= set(NAMES)
+    assert sorted(name for names in LAYERS.values() for name in names) == NAMES
 
 
 def test_an_answer_carries_tensors_bit_for_bit(sandbox: Sandbox) -> None:

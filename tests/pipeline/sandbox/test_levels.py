@@ -20,7 +20,8 @@ from pipeline.sandbox import (
 )
 
 from .leftovers import processes_left
-from .test_hostile import CHECKOUT, ENDS, HERE, NEEDS_NAMESPACES, PROGRAMS, SECRET
+from .prey import CHECKOUT, SECRET
+from .test_hostile import ENDS, HERE, NEEDS_NAMESPACES, PROGRAMS
 
 LIMITS = Limits(wall_s=5, cpu_s=6, memory_mb=2048, file_mb=8, processes=32, output_kb=16)
 PROGRAMS_FOR_ALL_LEVELS = (

@@ -8,6 +8,7 @@ from tests.stages.validate.programs import example, program
 
 LINEAR = "self.linear = nn.Linear(D, D)"
 GOOD = program("return torch.tanh(self.linear(x))", init=LINEAR)
+KEY = "AKIA" + "QWERTYUIOPASDFGH"  # in two parts, so that this file itself holds no key
 
 BAD = {
     # It does not run.
@@ -81,6 +82,25 @@ BAD = {
             init="self.salt = 1 + id(nn) // 64 % 1009 / 1009",
         ),
     ),
+    "the hash of a string": (
+        "hash_seed_differs",
+        program("return x.exp() * (1 + hash('x') % 1009 / 1009)"),
+    ),
+    "the order of a set of strings": (
+        "hash_seed_differs",
+        program(
+            "for name in {'query', 'key', 'value', 'gate'}: x = self.layers[name](x).tanh()\nreturn x",
+            init="names = ('query', 'key', 'value', 'gate')\n"
+            "self.layers = nn.ModuleDict({name: nn.Linear(D, D) for name in names})",
+        ),
+    ),
+    "a parameter that nobody initialises": (
+        "uninitialised_memory",
+        program(
+            "return x @ (self.weight + torch.eye(D))",
+            init="self.weight = nn.Parameter(torch.empty(D, D))",
+        ),
+    ),
     "an input written to": ("mutates_input", program("x.mul_(2)\nreturn x.exp()")),
     "the input itself": ("returns_input", program("return F.dropout(x, 0.5, self.training) * 1")),
     "a view of the input": ("no_work", program("return x.view(-1)[3:]")),
@@ -146,6 +166,17 @@ BAD = {
     "a forbidden import": ("forbidden_import", program("return x.exp()", top="import socket")),
     "a forbidden call": ("forbidden_call", program("eval('1')\nreturn x.exp()")),
     "a seed of its own": ("forbidden_call", program("torch.manual_seed(0)\nreturn x.exp()")),
+    "a key": ("secret", program(f"key = '{KEY}'\nreturn x.exp()")),
+    "a key in a comment": ("secret", program(f"return x.exp()  # {KEY}")),
+    "a password": ("secret", program("return x.exp()", top="password = 'correct horse'")),
+    "a person's address in a string": (
+        "personal_data",
+        program("return x.exp()", top="AUTHOR = 'jane.doe@example.org'"),
+    ),
+    "a person's folder in a string": (
+        "personal_data",
+        program("return x.exp()", top="PLACE = '/home/jane/weights'"),
+    ),
     "a hundred kilobytes": ("program_too_long", GOOD + "#" * 100_000),
 }
 
@@ -180,6 +211,26 @@ def test_a_defective_example_is_removed_for_the_defect_its_docstring_names(
     outcome = validate(example("defective.py", class_name, inputs))
     assert isinstance(outcome, Removed), outcome
     assert outcome.reason == reason, outcome
+
+
+def test_the_ledger_tells_a_secrets_kind_and_line_and_never_the_secret(validate: Validate) -> None:
+    outcome = validate(f"\n# {KEY}\n{GOOD}")
+    assert isinstance(outcome, Removed)
+    assert outcome.detail == "AWS Access Key in line 2"
+    assert KEY not in str(outcome)
+
+
+def test_what_differs_under_another_hash_seed_is_told_from_what_differs_by_process(
+    validate: Validate,
+) -> None:
+    by_seed, by_process = (
+        validate(BAD[name][1])
+        for name in ("the hash of a string", "an identity that differs between processes")
+    )
+    assert isinstance(by_seed, Removed) and isinstance(by_process, Removed)
+    assert by_seed.reason == "hash_seed_differs"
+    assert by_seed.detail.startswith("other PYTHONHASHSEED: ")
+    assert by_process.reason == "other_process_differs"
 
 
 @pytest.mark.parametrize("thing", ["prints", "warns"])

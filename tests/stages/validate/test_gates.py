@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stages.validate.gates import GATES, Reject, check_source
+from stages.validate.gates import GATES, Reject, check_text
 from stages.validate.gates.dependence import LEAST_EFFECT, inputs_matter
 from stages.validate.gates.tolerance import (
     MOST_NOISE,
@@ -76,11 +76,11 @@ def test_a_small_but_real_effect_counts() -> None:
     ["from os import path", "import torch.distributed as d", "from .x import y", "import numpy"],
 )
 def test_only_the_standard_librarys_harmless_part_and_torch_are_imported(line: str) -> None:
-    assert "forbidden_import" in reasons(check_source(line))
+    assert "forbidden_import" in reasons(check_text(line))
 
 
 @pytest.mark.parametrize(
     "line", ["import torch.nn as nn", "from typing import Any", "from dataclasses import field"]
 )
 def test_ordinary_imports_pass(line: str) -> None:
-    assert "forbidden_import" not in reasons(check_source(line))
+    assert "forbidden_import" not in reasons(check_text(line))

@@ -90,6 +90,22 @@ GOOD = {
         top="from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Config:\n"
         "    scale: 'float' = 2.0",
     ),
+    "words that only look secret or personal": program(
+        "# hidden@weight.T, x@w.to(device); see git@github.com:pytorch/pytorch.git and @torch.no_grad\n"
+        "token, key, password_mask = x, x.T, x > 0\n"
+        "return (token @ key).exp() * password_mask.float().sum() + self.seed % 7",
+        init="self.seed = 0x9E3779B97F4A7C15  # sha 9e107d9d372bb6826bd81d3542a419d6\n"
+        "self.token_name = '<|endoftext|>'",
+    ),
+    "memory that is written before it is read": program(
+        "out = torch.empty_like(x)\nout[:, ::2] = x[:, ::2].sin()\nout[:, 1::2] = x[:, 1::2].cos()\n"
+        "return out * self.weight",
+        init="self.weight = nn.Parameter(torch.empty(D))\nnn.init.normal_(self.weight)",
+    ),
+    "a set of strings that is only asked": program(
+        "return x.exp() if self.kind in {'exp', 'exp2', 'expm1'} else x.sin()",
+        init="self.kind = 'exp'",
+    ),
     "no bfloat16": program("return torch.linalg.inv(x @ x.T + 20 * torch.eye(B))"),
 }
 
