@@ -11,8 +11,9 @@ Seen as equal
 - arguments of sums and products in any order and bracketing; `a - b` and `a + (-b)`; `a / b` and
   `a * (1 / b)`; `rsqrt` and `1 / sqrt`; `x * x`, `square` and `x ** 2`;
 - any numeric factor at a linear operation: `(q * s) @ k`, `(q @ k) * s` and `(q @ k) / t`; hence
-  `mean` and a scaled `sum`; any added number and any other;
-- SiLU, softmax-cross-entropy pieces, fused attention, RMS and layer norm and their spelled-out forms;
+  `mean` and a scaled `sum`; any added number and any other; a guard against division by zero
+  (`+ 1e-6`, `clamp_min(1e-12)`) and none;
+- SiLU, CELU and ELU, softmax-cross-entropy pieces, fused attention, RMS and layer norm and their spelled-out forms;
 - fused attention, causal or not (its mask is not spelled out);
 - a convolution or matrix product with a bias and without one;
 - dropout outside training, casts, copies, in-place and out-of-place forms;
@@ -38,7 +39,11 @@ from pipeline.tracing import ops
 from pipeline.tracing.tape import Call, Slot, Tape
 
 # 2: a bias no longer tells two problems apart
-RULES = 2  # bump with any change of what is seen as equal: stored fingerprints become stale
+# 3: nor does a guard such as `+ eps`; CELU is ELU
+RULES = 3  # bump with any change of what is seen as equal: stored fingerprints become stale
+
+GUARD = 1e-3
+"""A number up to this that is added, or bounds from below, only keeps a divisor from zero."""
 
 RENAMES = {
     "_softmax": "softmax",
@@ -48,6 +53,7 @@ RENAMES = {
     "clamp_min": "relu_like",
     "upsample_nearest2d": "upsample_nearest",
     "hardtanh": "clamp",
+    "celu": "elu",
 }
 MATRIX_PRODUCTS = frozenset(
     ["mm", "bmm", "mv", "dot", "matmul", "linear", "vdot", "inner", "outer", "ger"]
@@ -243,6 +249,8 @@ class _Builder:
         left, right = args[0], args[1]
         if name == "add" and (bare := self._without_bias(call, args)) is not None:
             return bare
+        if isinstance(left, Value) and _is_guard(right):
+            return left
         if name == "sub":
             right = self._scale(right) if isinstance(right, Value) else right
         if name == "rsub":
@@ -302,7 +310,7 @@ class _Builder:
         )
 
     def _affine(self, image: Value, spread: Value, affine: list[Value]) -> Value:
-        root = self._node("sqrt", self._sum([spread, self._number()]))
+        root = self._node("sqrt", spread)
         normed = self._product([image, self._inverse(root), *affine[:1]])
         return self._sum([normed, affine[1]]) if len(affine) > 1 else normed
 
@@ -314,6 +322,8 @@ class _Builder:
         high = args[2] if len(args) > 2 else call.kwargs.get("max")
         if high is None and isinstance(low, int | float) and low == 0:
             return self._node("relu", args[0])
+        if high is None and _is_guard(low):
+            return args[0]
         bounds = ("low" if low is not None else "") + ("high" if high is not None else "")
         extra = [bound for bound in (low, high) if isinstance(bound, Value)]
         return self._node(f"clamp:{bounds}", args[0], *extra)
@@ -432,6 +442,10 @@ def _seen(value: Value) -> str:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _is_guard(value: Any) -> bool:
+    return isinstance(value, float) and 0 < abs(value) <= GUARD
 
 
 def _storage(value: torch.Tensor) -> int:

@@ -11,7 +11,7 @@ from stages.validate.work import validate
 STAGE = MapStage(
     name="validate",
     doing="running each program in the sandbox",
-    version=3,  # 3: a witness with other surroundings; secrets and personal data
+    version=3,  # 3: another hash seed, secrets, graph rules 3
     settings=ValidateSettings,
     gives=VALIDATED,
     reads=("problem_id", "code", "class_name"),

@@ -18,14 +18,32 @@ MOST_AXES = 8
 
 
 def untangled(program: Program, state: State) -> State:
-    """The state without the links of axes that run at another size, all else being as it was."""
+    """The state without links that nothing depends on.
+
+    An axis is free if it runs at another size, all else being as it was; an argument, if all the
+    others that share its size can change without it.
+    """
     sizes = dict(state.variables())
     for path in _tied_axes(state)[:MOST_AXES]:
-        outcome = program.attempt(state.with_variable(path, 2 * sizes[path]))
-        if outcome.ok and outcome.finite:
-            links = frozenset(link for link in state.links if path not in link)
-            state = State(state.args, state.inputs, links)
+        if _runs(program, state.with_variable(path, 2 * sizes[path])):
+            state = _without(state, path)
+    for path in _doubtful_arguments(state)[:MOST_AXES]:
+        changed = state
+        for other in _sharing(state, path) - {path}:
+            changed = changed.with_variable(other, 2 * sizes[other])
+        if _runs(program, changed):
+            state = _without(state, path)
     return state
+
+
+def _runs(program: Program, state: State) -> bool:
+    outcome = program.attempt(state)
+    return outcome.ok and outcome.finite
+
+
+def _without(state: State, path: Path) -> State:
+    links = frozenset(link for link in state.links if path not in link)
+    return State(state.args, state.inputs, links)
 
 
 def with_arguments(
@@ -90,6 +108,31 @@ def _tied_axes(state: State) -> list[Path]:
         if path[0] == "axis" and size > 1 and any(_may_be_chance(path, one) for one in partners):
             found.append(path)
     return found
+
+
+def _doubtful_arguments(state: State) -> list[Path]:
+    """Arguments that share a size with an axis and with another argument."""
+    found = []
+    for path, _ in state.variables():
+        if path[0] == "arg":
+            kinds = [one[0] for one in _sharing(state, path) - {path}]
+            if "axis" in kinds and "arg" in kinds:
+                found.append(path)
+    return found
+
+
+def _sharing(state: State, path: Path) -> set[Path]:
+    """All variables that the search has tied to this one and that have its value."""
+    sizes = dict(state.variables())
+    group, waiting = {path}, [path]
+    while waiting:
+        one = waiting.pop()
+        for link in state.links:
+            if one in link:
+                new = {other for other in link - group if sizes.get(other) == sizes[path]}
+                group |= new
+                waiting += new
+    return group
 
 
 def _may_be_chance(path: Path, other: Path) -> bool:

@@ -57,6 +57,13 @@ SAME = {
         program("return torch.tanh(x) + 1"),
         program("out = torch.empty_like(x)\nout.copy_(x.tanh())\nout += 2\nreturn out"),
     ],
+    "division with a guard or without": [
+        program("return x / torch.norm(x, dim=1, keepdim=True)"),
+        program("return F.normalize(x, dim=1)"),
+        program("return x / x.norm(dim=1, keepdim=True).clamp(min=1e-5)"),
+        program("return x / (x.norm(dim=1, keepdim=True) + 1e-6)"),
+    ],
+    "an activation by two names": [program("return F.elu(x)"), program("return F.celu(x)")],
     "split in one way or another": [
         program("a, b = x.chunk(2, -1)\nreturn a * b.sigmoid()"),
         program("return torch.sigmoid(x[:, D // 2 :]) * x[:, : D // 2]"),

@@ -438,3 +438,21 @@ class Doubled(nn.Module):
     assert "import os" not in code and "import sys" not in code
     assert 'CHECKS = "1" == "1" and None is None' in code.replace("'", '"')
     assert any("'DEBUG' is not set" in edit for edit in row["edits"])  # type: ignore[attr-defined]
+
+
+def test_two_arguments_of_one_size_stay_two(tmp_path: Path) -> None:
+    """The input has the size of `in_dim`; that `out_dim` has it too by default is chance."""
+    text = (
+        HEAD
+        + """
+class Projection(nn.Module):
+    def __init__(self, in_dim: int = 128, out_dim: int = 128):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(out_dim, in_dim))
+
+    def forward(self, x):
+        return torch.relu(x) @ self.weight.T
+"""
+    )
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert "return [IN_DIM, OUT_DIM]" in code and "SEQ_LEN, IN_DIM)" in code
