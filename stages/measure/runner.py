@@ -104,7 +104,9 @@ class Run:
             and (wanted is None or any(job["problem_id"].startswith(w) for w in wanted))
             and job["round"] < (self._options.rounds or 99)
         ]
-        jobs.sort(key=lambda job: job["round"])
+        # Every problem at its first shape before any at its second; one dtype after the other.
+        dtypes = list(dict.fromkeys((job["dtype"], job["tf32"]) for job in jobs))
+        jobs.sort(key=lambda job: (job["round"], dtypes.index((job["dtype"], job["tf32"]))))
         return jobs[: self._options.limit] if self._options.limit else jobs
 
     def _keep(self, job: Job, answer: dict[str, Any]) -> None:
