@@ -124,13 +124,21 @@ def build_app(stages: Sequence[Stage]) -> typer.Typer:
         ],
         out: OutOption = OUT,
         code: Annotated[bool, typer.Option("--code/--no-code", help="Show the program.")] = True,
+        again: Annotated[
+            str | None,
+            typer.Option(metavar="STAGE", help="Let this stage decide the row again, alone."),
+        ] = None,
+        recipe: RecipeOption = "local",
         as_json: JsonOption = False,
     ) -> None:
         """Tell a row's way through the stages: kept, removed or failed, and on what evidence."""
         from pipeline.explain import print_story, story
 
         told = story(problem, stages, Store(out))
-        if as_json:
+        if again is not None:
+            loaded = load_recipe(find_recipe(recipe, RECIPES), stages)
+            _again(Plan(stages, loaded, Store(out), DATA, Watch()), again, told.row_id)
+        elif as_json:
             _print_json(told.plain())
         else:
             print_story(told, Console(), code)
@@ -216,11 +224,23 @@ def _report(outcome: dict[str, Any], as_json: bool) -> None:
         return
     what = "new release" if outcome["new_release"] else "nothing changed; the release is still"
     console.print(f"{what}: [bold]{outcome['release']}[/bold]", highlight=False, soft_wrap=True)
+    if (Path(outcome["release"]) / "report.html").exists():
+        console.print(
+            f"look at it:    {outcome['release']}/report.html", highlight=False, soft_wrap=True
+        )
     line = f'datasets.load_dataset("parquet", data_dir="{outcome["release"]}/data")'
     console.print(f"load it with:  {line}", highlight=False, soft_wrap=True)
     failed = sum(stage["failed"] for stage in outcome["stages"])
     if failed:
         console.print(f"[yellow]{failed} rows failed and are tried again by the next run[/yellow]")
+
+
+def _again(plan: Plan, stage: str, row_id: str) -> None:
+    from pipeline.again import decide_again, told
+
+    for outcome in decide_again(plan, stage, row_id):
+        name = getattr(outcome, "name", "") or getattr(outcome, "columns", {}).get("class_name", "")
+        typer.echo(f"{stage}: {name + ' ' if name else ''}{told(outcome)}")
 
 
 def _print_json(value: Any) -> None:

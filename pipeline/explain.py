@@ -75,6 +75,10 @@ def print_story(told: Story, console: Console, code: bool) -> None:
     if code and told.code:
         console.print()
         console.print(Syntax(told.code, "python", word_wrap=True))
+    last = told.steps[-1].stage if told.steps else ""
+    if last:
+        line = f"kernelset explain {told.row_id} --again STAGE"
+        console.print(f"\ndecide it again, alone:  {line}   (e.g. {last})", soft_wrap=True)
 
 
 def _find(wanted: str, stages: Sequence[Stage], store: Store) -> tuple[str, str]:

@@ -323,7 +323,7 @@ class _Builder:
         if high is None and isinstance(low, int | float) and low == 0:
             return self._node("relu", args[0])
         if high is None and _is_guard(low):
-            return args[0]
+            return self._as_value(args[0])
         bounds = ("low" if low is not None else "") + ("high" if high is not None else "")
         extra = [bound for bound in (low, high) if isinstance(bound, Value)]
         return self._node(f"clamp:{bounds}", args[0], *extra)

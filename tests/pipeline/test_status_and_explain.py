@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.again import decide_again, told
 from pipeline.errors import UsageError
 from pipeline.explain import story
 from pipeline.progress import Watch
@@ -71,3 +72,26 @@ def test_an_unknown_or_ambiguous_prefix_is_one_line(tmp_path: Path) -> None:
         story("zzz", toy.STAGES, Store(tmp_path))
     with pytest.raises(UsageError, match="fits 6 rows"):
         story("f0001", toy.STAGES, Store(tmp_path))
+
+
+def test_a_row_is_decided_again_alone_with_nothing_remembered(tmp_path: Path) -> None:
+    toy.run(tmp_path, [7])
+    bad = toy.recipe([7], square=toy.SquareSettings(fail_on=[7]))
+    plan = Plan(toy.STAGES, bad, Store(tmp_path), tmp_path, Watch())
+    assert told(decide_again(plan, "square", "f00007-0")[0]).startswith("failed: ")
+    good = Plan(toy.STAGES, toy.recipe([7]), Store(tmp_path), tmp_path, Watch())
+    assert told(decide_again(good, "square", "f00007-0")[0]) == "kept"
+
+
+@pytest.mark.parametrize(
+    ("stage", "row", "words"),
+    [("cube", "f00007-0", "no stage 'cube'"), ("rank", "f00007-0", "all rows together"),
+     ("square", "f9", "did not come as far as square")],
+)  # fmt: skip
+def test_what_cannot_be_decided_alone_is_said(
+    tmp_path: Path, stage: str, row: str, words: str
+) -> None:
+    toy.run(tmp_path, [7])
+    plan = Plan(toy.STAGES, toy.recipe([7]), Store(tmp_path), tmp_path, Watch())
+    with pytest.raises(UsageError, match=words):
+        decide_again(plan, stage, row)
