@@ -11,7 +11,7 @@ from stages.shapes.work import identity, suggest_shapes
 STAGE = MapStage(
     name="shapes",
     doing="finding and running realistic shapes",
-    version=2,  # 2: a shape at which any answer would do is no shape
+    version=3,  # 3: no shape at which any answer would do, or an index leaves its table
     settings=ShapesSettings,
     gives=SHAPED,
     reads=(

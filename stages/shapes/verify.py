@@ -1,6 +1,7 @@
 """No shape is believed before it was executed: traced at full size, run for real if that is cheap."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from stages.shapes.table import Target
 
 LIMITS = {"memory_limit": "too_large", "cpu_limit": "too_slow", "too_many_ops": "too_slow"}
 MOST_CALLS = 2000  # a call costs a third of a millisecond to trace; longer loops show nothing new
+INDEXING = re.compile(r"aten\.(index|embedding|gather|scatter|take|put|masked_scatter|_embedding)")
 TWIN = 64  # a data axis of a small twin is at most that long
 DISTINCT = 1.1  # some axis must differ by at least this factor, or in parity
 
@@ -44,6 +46,7 @@ class Verifier:
     here: Target  # the device that real runs take place on
     settings: ShapesSettings
     minimum_sandbox: str
+    batches: frozenset[str] = frozenset()  # sizes that count samples
     _traces: dict[tuple[str, bool], dict[str, Any]] = field(default_factory=dict)
 
     def prepare(self, suggestions: Sequence[Suggestion]) -> None:
@@ -140,7 +143,13 @@ class Verifier:
         if cost <= self.settings.real_run_ms and facts["working_set"] < self.here.most_working_set:
             return suggestion.sizes
         base = self.problem.sizes
-        return {n: s if s <= base[n] else _twin(s, base[n]) for n, s in suggestion.sizes.items()}
+        # Whether an index lies within its table shows in numbers alone, and only at full length:
+        # where there is indexing, the twin has fewer samples and is as long as the original.
+        full = set(base) - self.batches if _indexes(facts) else set()
+        return {
+            name: size if size <= base[name] or name in full else _twin(size, base[name])
+            for name, size in suggestion.sizes.items()
+        }
 
     def _most_calls(self) -> int:
         return max(MOST_CALLS, 2 * self.problem.calls)
@@ -168,6 +177,10 @@ class Verifier:
             reason = LIMITS.get(told["fault"], "does_not_run")
             return Rejection(suggestion, reason, f"{told['fault']}: {told['detail']}")
         return told
+
+
+def _indexes(facts: Mapping[str, Any]) -> bool:
+    return any(INDEXING.match(op) for op, _ in facts["ops"])
 
 
 def distinct(one: Mapping[str, int], other: Mapping[str, int]) -> bool:

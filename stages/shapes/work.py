@@ -6,6 +6,7 @@ from typing import Any
 
 from pipeline.source.canonical import digest
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
+from stages.shapes.roles import axes_of
 from stages.shapes.rules import Rules
 from stages.shapes.search import search
 from stages.shapes.settings import ShapesSettings
@@ -41,6 +42,11 @@ def _shape_one(
         table.targets["cpu"],
         settings,
         place.minimum_sandbox,
+        frozenset(
+            axis.name
+            for axis in axes_of(problem.code, problem.sizes, table)
+            if axis.role == "batch"
+        ),
     )
     try:
         verified, rejections = search(problem, suggester, verifier, settings.rounds)

@@ -75,6 +75,33 @@ def get_init_inputs():
     return []
 """
 
+DISTANCES = """
+import torch
+import torch.nn as nn
+
+BATCH = 4
+SEQ_LEN = 48
+DIM = 96
+
+
+class Model(nn.Module):
+    def __init__(self, dim, longest=64):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(longest, dim))
+
+    def forward(self, x):
+        places = torch.arange(x.shape[1], device=x.device)
+        return torch.tanh(x * self.table[places])
+
+
+def get_inputs():
+    return [torch.randn(BATCH, SEQ_LEN, DIM)]
+
+
+def get_init_inputs():
+    return [DIM]
+"""
+
 PATCHES = """
 import torch
 import torch.nn as nn
@@ -156,6 +183,12 @@ def test_a_shape_at_which_any_answer_passes_is_no_shape() -> None:
     """Among a batch of one every match is right; seen at the `infer` of a real row."""
     found = shapes(CONTRASTIVE, target="h200")
     assert all(sizes(shape)["BATCH"] > 1 for shape in found.values())
+
+
+def test_a_length_beyond_a_table_is_no_shape() -> None:
+    """Fakes don't see it and a short twin neither; on an H200 it was a device-side assert."""
+    found = shapes(DISTANCES, target="h200")
+    assert max(sizes(shape)["SEQ_LEN"] for shape in found.values()) <= 64
 
 
 def test_widths_keep_their_proportions() -> None:
