@@ -18,7 +18,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pipeline.paths import DATA, ROOT
 from pipeline.stage import Kept
@@ -110,7 +110,7 @@ def ordering(checkout: Path) -> str:
         found: list[int] = []
         skipped = 0
         for path in sorted((checkout / "KernelBench" / f"level{level}").glob("*.py")):
-            facts = traced(path.read_text(), fake=True)
+            facts = traced(path.read_text(), "fake")
             if facts is None:
                 skipped += 1
             else:
@@ -128,7 +128,7 @@ def write_facts() -> None:
     """Traces every hand-labelled program; the figures are stored, for the tests."""
     lines = []
     for name, code in [*examples(), *labelled()]:
-        facts = traced(code, fake=False)
+        facts = traced(code, "real")
         if facts is not None:
             lines.append(json.dumps({"name": name} | facts, sort_keys=True))
     FACTS.write_text("\n".join(sorted(lines)) + "\n")
@@ -155,13 +155,13 @@ def labelled() -> Iterator[tuple[str, str]]:
         yield f"labelled/{path.relative_to(LABELLED).as_posix()}", path.read_text()
 
 
-def traced(code: str, *, fake: bool) -> dict[str, Any] | None:
+def traced(code: str, kind: Literal["fake", "real"]) -> dict[str, Any] | None:
     """What the rules read of a program; None, said aloud, if it can't be traced."""
     from pipeline.sandbox import Fault
     from pipeline.source.canonical import problem_id
     from pipeline.tracing.ask import trace
 
-    seen = trace(code, fake=fake)
+    seen = trace(code, kind=kind)
     if isinstance(seen, Fault) or "fault" in seen:
         _say(f"not traced: {seen}"[:200], sys.stderr)
         return None

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pipeline.sandbox import Fault, Limits, Reply, shared_sandbox
 from pipeline.tracing.bundle import bundled
 
 MOST_CALLS = 10_000
+Kind = Literal["fake", "real", "run"]
 WORKER = Path(__file__).with_name("worker.py")
 
 
 def trace_all(
     codes: Sequence[str],
     *,
-    fake: bool = True,
+    kind: Kind = "fake",
     most_calls: int = MOST_CALLS,
     tolerance: tuple[float, float] | None = None,
     limits: Limits = Limits(),  # noqa: B008  frozen
@@ -27,7 +28,7 @@ def trace_all(
     reply = shared_sandbox(bundled(WORKER), minimum=minimum).run(
         {
             "codes": list(codes),
-            "fake": fake,
+            "kind": kind,
             "most_calls": most_calls,
             "tolerance": list(tolerance) if tolerance else None,
         },
@@ -44,7 +45,7 @@ def trace_all(
 def trace(
     code: str,
     *,
-    fake: bool = True,
+    kind: Kind = "fake",
     most_calls: int = MOST_CALLS,
     tolerance: tuple[float, float] | None = None,
     limits: Limits = Limits(),  # noqa: B008  frozen
@@ -54,17 +55,18 @@ def trace(
 
     Args:
         code: a program.
-        fake: trace with fake tensors: no memory, no arithmetic, any size. Programs that look into
-            a tensor give the fault `needs_data`; trace those really, at small sizes.
+        kind: `fake` traces with fake tensors: no memory, no arithmetic, any size. Programs that look
+            into a tensor give the fault `needs_data`; trace those with `real`, at small sizes.
+            `run` only runs: no facts, but whether the results are `finite`.
         most_calls: a forward with more operations gives the fault `too_many_ops`.
-        tolerance: (atol, rtol) of a right answer; a real run then says whether it `tells_apart`
+        tolerance: (atol, rtol) of a right answer; `real` and `run` then say whether it `tells_apart`
             the answers to two inputs.
         limits: of the run in the sandbox.
         minimum: the lowest sandbox level that will do.
     """
     answers = trace_all(
         [code],
-        fake=fake,
+        kind=kind,
         most_calls=most_calls,
         tolerance=tolerance,
         limits=limits,

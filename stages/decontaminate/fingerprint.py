@@ -129,9 +129,9 @@ def trace_program(code: str, minimum_sandbox: str = "process") -> Traced:
 
     if "from_pretrained(" in code:
         return Traced(fault="needs a model hub, and the sandbox has no network")
-    answer = trace(code, fake=True, limits=TRACE_LIMITS, minimum=minimum_sandbox)
+    answer = trace(code, kind="fake", limits=TRACE_LIMITS, minimum=minimum_sandbox)
     if isinstance(answer, dict) and answer.get("fault") == "needs_data":
-        answer = trace(code, fake=False, limits=TRACE_LIMITS, minimum=minimum_sandbox)
+        answer = trace(code, kind="real", limits=TRACE_LIMITS, minimum=minimum_sandbox)
     if isinstance(answer, Fault):
         return Traced(fault=f"{answer.reason}: {answer.detail}")
     if "fault" in answer:

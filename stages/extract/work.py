@@ -1,7 +1,9 @@
 """The stage's work: a file in, one outcome for each of its module classes out."""
 
 import ast
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -34,7 +36,18 @@ def work(
     rows: Sequence[Row], settings: ExtractSettings, workplace: Workplace
 ) -> list[list[Outcome]]:
     """Gives the outcomes of each file."""
-    return [outcomes(row, settings, workplace) for row in rows]
+    with _no_collections():
+        return [outcomes(row, settings, workplace) for row in rows]
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Keeps the collector from walking a package's syntax trees, which hold no cycles, over and over."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def outcomes(row: Row, settings: ExtractSettings, workplace: Workplace) -> list[Outcome]:

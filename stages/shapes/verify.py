@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.sandbox import Fault
 from pipeline.source.program import apply_sizes
-from pipeline.tracing.ask import trace, trace_all
+from pipeline.tracing.ask import Kind, trace, trace_all
 from stages.shapes.settings import ShapesSettings
 from stages.shapes.suggestion import Problem, Rejection, Suggestion
 from stages.shapes.table import Target
@@ -47,7 +47,7 @@ class Verifier:
     settings: ShapesSettings
     minimum_sandbox: str
     batches: frozenset[str] = frozenset()  # sizes that count samples
-    _traces: dict[tuple[str, bool], dict[str, Any]] = field(default_factory=dict)
+    _traces: dict[tuple[str, Kind], dict[str, Any]] = field(default_factory=dict)
 
     def prepare(self, suggestions: Sequence[Suggestion]) -> None:
         """Traces a round's suggestions in two children instead of two each.
@@ -56,28 +56,28 @@ class Verifier:
         again alone by `check`.
         """
         fakes = [self._code(suggestion.sizes) for suggestion in suggestions]
-        self._trace_all(fakes, fake=True)
+        self._trace_all(fakes, "fake")
         reals = [
             self._code(self._real_sizes(suggestion, facts))
             for suggestion, code in zip(suggestions, fakes, strict=True)
-            if "flops" in (facts := self._traces.get((code, True), {}))
+            if "flops" in (facts := self._traces.get((code, "fake"), {}))
             and not self._too_much(suggestion, facts, self._milliseconds(facts), small=False)
         ]
-        self._trace_all(reals, fake=False)
+        self._trace_all(reals, "run")
 
-    def _trace_all(self, codes: Sequence[str], *, fake: bool) -> None:
-        missing = [c for c in dict.fromkeys(codes) if (c, fake) not in self._traces]
+    def _trace_all(self, codes: Sequence[str], kind: Kind) -> None:
+        missing = [c for c in dict.fromkeys(codes) if (c, kind) not in self._traces]
         if len(missing) > 1:
             told = trace_all(
                 missing,
-                fake=fake,
+                kind=kind,
                 most_calls=self._most_calls(),
                 tolerance=self.problem.tolerance,
                 limits=self.settings.limits(),
                 minimum=self.minimum_sandbox,
             )
             if not isinstance(told, Fault):
-                self._traces.update(zip([(code, fake) for code in missing], told, strict=True))
+                self._traces.update(zip([(code, kind) for code in missing], told, strict=True))
 
     def _code(self, sizes: Mapping[str, int]) -> str:
         return apply_sizes(self.problem.code, sizes)
@@ -102,14 +102,14 @@ class Verifier:
         """
         if any(not distinct(suggestion.sizes, other.suggestion.sizes) for other in accepted):
             return Rejection(suggestion, "not_distinct", "too near a shape that is there already")
-        facts = self._traced(suggestion, fake=True, sizes=suggestion.sizes)
+        facts = self._traced(suggestion, "fake", suggestion.sizes)
         if isinstance(facts, Rejection):
             return facts
         ms = self._milliseconds(facts)
         too_much = self._too_much(suggestion, facts, ms, small)
         if too_much is not None:
             return too_much
-        real = self._traced(suggestion, fake=False, sizes=self._real_sizes(suggestion, facts))
+        real = self._traced(suggestion, "run", self._real_sizes(suggestion, facts))
         if isinstance(real, Rejection):
             return real
         if not real["finite"]:
@@ -155,12 +155,12 @@ class Verifier:
         return max(MOST_CALLS, 2 * self.problem.calls)
 
     def _traced(
-        self, suggestion: Suggestion, *, fake: bool, sizes: Mapping[str, int]
+        self, suggestion: Suggestion, kind: Kind, sizes: Mapping[str, int]
     ) -> dict[str, Any] | Rejection:
         code = self._code(sizes)
-        told = self._traces.get((code, fake)) or trace(
+        told = self._traces.get((code, kind)) or trace(
             code,
-            fake=fake,
+            kind=kind,
             most_calls=self._most_calls(),
             tolerance=self.problem.tolerance,
             limits=self.settings.limits(),
@@ -170,9 +170,9 @@ class Verifier:
             if told.reason in LIMITS:
                 return Rejection(suggestion, LIMITS[told.reason], told.reason)
             raise CouldNotTell(told)
-        if told.get("fault") == "needs_data" and fake:
+        if told.get("fault") == "needs_data" and kind == "fake":
             # Fakes can't tell: the real run at this size decides, within its limits.
-            return self._traced(suggestion, fake=False, sizes=sizes)
+            return self._traced(suggestion, "real", sizes)
         if "fault" in told:
             reason = LIMITS.get(told["fault"], "does_not_run")
             return Rejection(suggestion, reason, f"{told['fault']}: {told['detail']}")

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from . import child, codec, frames, kernel, namespaces, relay, survey, view
+from . import child, codec, frames, hugepages, kernel, namespaces, relay, survey, view
 from .child import Step, Task
 from .cleanup import remove_tree
 from .limits import Limits
@@ -55,6 +55,7 @@ def main() -> None:
     kernel.forbid_inspection()
     gc.collect()
     gc.freeze()  # the children then don't copy pages only because gc has touched them
+    hugepages.collapse()
     with contextlib.suppress(frames.StreamEnded):
         Server(fd, worker, plan, own, scratch).serve()
     os._exit(0)  # torch takes 0.2 s to tidy up what the kernel throws away at once

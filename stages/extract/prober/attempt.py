@@ -14,12 +14,13 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import lexicon
+from . import lexicon, noise
 from .state import Input, State
 
 FILE = "<program>"
-MAX_MULTIPLICATIONS = 4_000_000_000
-"""Of one forward: a third of a second on one core."""
+MAX_MULTIPLICATIONS = 1_500_000_000
+"""Of one forward: a fifth of a second on one core. A dearer guess is tried again at smaller sizes;
+the sizes that a problem is measured at come later, from the stage `shapes`."""
 MAX_PARAMETERS = 100_000_000
 """400 MB of float32, initialised in half a second."""
 MAX_ELEMENTS = 1 << 23
@@ -75,14 +76,20 @@ class Tape(TorchFunctionMode):
             self.cost += _multiplications(name, args[0], args[1])
             if self.cost > MAX_MULTIPLICATIONS:
                 raise TooCostly("too costly a guess")
-        result = func(*args, **(kwargs or {}))
-        if name in _CREATE and isinstance(result, torch.Tensor):
-            self.elements += result.numel()
-            if self.elements > MAX_PARAMETERS:
-                raise TooCostly("too many parameters for a guess")
+        result = noise.fill(name, args, kwargs or {})
+        if result is None:
+            result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            self.cost += _WRITE * result.numel()
+            if name in _CREATE:
+                self.elements += result.numel()
+                if self.elements > MAX_PARAMETERS:
+                    raise TooCostly("too many parameters for a guess")
         return result
 
 
+_WRITE = 8
+"""Multiplications in the time that one element of a result takes to be written to new memory."""
 _CREATE = frozenset({"empty", "zeros", "ones", "randn", "rand", "full"})
 
 
@@ -205,9 +212,9 @@ class Program:
         tape = Tape()
         stage = 1
         try:
-            model = self._model(state, kwargs, learnt, tape)
+            model, learnt = self._model(state, kwargs, learnt, tape)
             if state.inputs is None:
-                return Outcome(True, 1, learnt=learnt, output=model)
+                return Outcome(True, 1, learnt=dict(learnt), output=model)
             stage = 2
             tape.count = tape.cost = 0
             inputs = {one.name: tensor(one) for one in state.inputs}
@@ -219,7 +226,7 @@ class Program:
             return self._failure(error, stage, tape, learnt)
         tensors = flatten(output)
         outcome = Outcome(
-            bool(tensors), 2, tape.count, learnt=learnt, output=output, cost=tape.cost
+            bool(tensors), 2, tape.count, learnt=dict(learnt), output=output, cost=tape.cost
         )
         if not tensors:
             outcome.kind, outcome.message = "NoTensor", f"forward gives {type(output).__name__}"
@@ -232,7 +239,8 @@ class Program:
 
     def _model(
         self, state: State, kwargs: dict[str, Any], learnt: dict[str, str], tape: Tape
-    ) -> Any:
+    ) -> tuple[Any, dict[str, str]]:
+        """The model of a state, and what its configs learn: they go on doing so in each forward."""
         key = state.args
         if key not in self._models:
             with tape:
@@ -241,11 +249,8 @@ class Program:
                 raise TypeError("Model is no nn.Module")
             if len(self._models) > 3:
                 self._models.clear()
-            self._models[key] = (model, dict(learnt))
-        model, found = self._models[key]
-        for name, source in found.items():
-            learnt.setdefault(name, source)
-        return model
+            self._models[key] = (model, learnt)
+        return self._models[key]
 
     def _failure(
         self, error: BaseException, stage: int, tape: Tape, learnt: dict[str, str]
@@ -268,7 +273,7 @@ class Program:
             lines,
             shapes,
             getattr(func, "__name__", ""),
-            learnt,
+            dict(learnt),
             compared,
             tape.cost + 4 * tape.elements,
         )
@@ -361,7 +366,7 @@ def tensor(one: Input) -> Any:
         return torch.rand(one.dims)
     if one.draw == "ones":
         return torch.ones(one.dims)
-    return torch.randn(one.dims)
+    return noise.normal(one.dims)
 
 
 def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:

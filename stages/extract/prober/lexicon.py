@@ -360,6 +360,10 @@ _CASTS = {
 }
 
 
+_PATTERNS = tuple((re.compile(pattern), found) for pattern, found in _RULES)
+"""Compiled here, in the server: a fork for each class would compile them again, 5 ms a name."""
+
+
 @cache
 def values(name: str, annotation: str = "") -> tuple[tuple[str, ...], bool]:
     """Gives candidate values for a parameter of this name, and whether it is a size.
@@ -369,10 +373,10 @@ def values(name: str, annotation: str = "") -> tuple[tuple[str, ...], bool]:
     plain = name.strip("_")
     known = re.sub(r"[\s\"']|\|None|Optional\[|\]$", "", annotation)
     numeric = re.search(r"_(size|dim|dims|channels|features|planes|width)$", plain)
-    for pattern, found in _RULES:
+    for pattern, found in _PATTERNS:
         if numeric and not re.match(r"[\[(\d-]", found[0]):
             continue
-        if re.fullmatch(pattern, plain) or re.fullmatch(pattern, plain.lower()):
+        if pattern.fullmatch(plain) or pattern.fullmatch(plain.lower()):
             return _fitting(found, known), False
     bare = re.sub(r"_?\d+$", "", plain)
     if bare and bare != plain and not _SIZES.fullmatch(plain.lower()):

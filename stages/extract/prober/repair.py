@@ -91,7 +91,7 @@ def _optional_arguments(state: State, failed: Outcome, constructor: list[str]) -
 
 def _sizes(state: State, failed: Outcome) -> Iterator[State]:
     if failed.kind == "TooCostly" or "too large a guess" in failed.message:
-        yield from _scaled(state, (0.5, 0.25))
+        yield from _cheaper(state)
         return
     for one, other in failed.compared[:4]:
         yield from _equate(state, one, other)
@@ -227,17 +227,35 @@ def _divisible(state: State, failed: Outcome) -> Iterator[State]:
                     yield state.with_variable(path, better)
 
 
-def _scaled(state: State, factors: tuple[float, ...]) -> Iterator[State]:
+def _cheaper(state: State) -> Iterator[State]:
+    """Smaller inputs: the picture or the sequence first, then the rest but the batch, then the batch."""
+    for last_too in (False, True):
+        for factor in (0.5, 0.25):
+            yield from _scaled(state, (factor,), last_too)
+    yield replace(state, inputs=tuple(_of_batch(one, 1) for one in state.inputs or ()))
+
+
+def _scaled(state: State, factors: tuple[float, ...], last_too: bool = True) -> Iterator[State]:
     for factor in factors:
-        inputs = []
-        for one in state.inputs or ():
-            first = 2 if len(one.dims) > 3 else (1 if len(one.dims) == 3 else len(one.dims))
-            dims = tuple(
-                max(1, int(size * factor)) if index >= first else size
-                for index, size in enumerate(one.dims)
-            )
-            inputs.append(replace(one, dims=dims))
-        yield replace(state, inputs=tuple(inputs))
+        inputs = tuple(_resized(one, factor, last_too) for one in state.inputs or ())
+        yield replace(state, inputs=inputs)
+
+
+def _resized(one: Input, factor: float, last_too: bool) -> Input:
+    """The axes that hold positions: those after the channels, or in three dimensions the middle one."""
+    if one.items:
+        return replace(one, items=tuple(_resized(item, factor, last_too) for item in one.items))
+    rank = len(one.dims)
+    places = range(2, rank) if rank > 3 or (rank == 3 and last_too) else range(0)
+    chosen = {*places, 1} if rank == 3 else {*places}
+    dims = tuple(max(1, int(n * factor)) if i in chosen else n for i, n in enumerate(one.dims))
+    return replace(one, dims=dims)
+
+
+def _of_batch(one: Input, size: int) -> Input:
+    if one.items:
+        return replace(one, items=tuple(_of_batch(item, size) for item in one.items))
+    return replace(one, dims=(size, *one.dims[1:])) if len(one.dims) > 2 else one
 
 
 def _ranks(state: State, failed: Outcome) -> Iterator[State]:

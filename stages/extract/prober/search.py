@@ -37,7 +37,7 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
     return _Search(program, request).run()
 
 
-MAX_SPENT = 60_000_000_000
+MAX_SPENT = 20_000_000_000
 """Multiplications for one class, over all tries: some seconds."""
 
 

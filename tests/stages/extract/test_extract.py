@@ -456,3 +456,47 @@ class Projection(nn.Module):
     )
     code = str(one_kept(extract(text, tmp_path))["code"])
     assert "return [IN_DIM, OUT_DIM]" in code and "SEQ_LEN, IN_DIM)" in code
+
+
+def test_a_guess_too_dear_is_made_smaller(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Wide(nn.Module):
+    def __init__(self, dim=512):
+        super().__init__()
+        self.mix = nn.ModuleList(nn.Conv1d(dim, dim, 31, padding=15) for _ in range(3))
+
+    def forward(self, x):
+        \"\"\"x: (batch, length, dim)\"\"\"
+        x = x.transpose(1, 2)
+        for layer in self.mix:
+            x = F.gelu(layer(x))
+        return x
+"""
+    )
+    row = one_kept(extract(text, tmp_path))
+    sizes = sizes_of(str(row["code"]))
+    assert sizes["DIM"] == 512, "an argument of the author's is not what gives way"
+    assert sizes["BATCH"] * sizes["LENGTH"] * 3 * 31 * 512**2 <= 1_500_000_000
+
+
+def test_what_a_config_is_asked_for_in_forward_is_in_the_program(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Layer(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.mix = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, x, y):
+        x = x * (1 + self.config.layer_scale)
+        if x.shape[1] != y.shape[1]:
+            raise ValueError("two lengths")
+        return self.mix(x) * y
+"""
+    )
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert "layer_scale" in code.split("def get_init_inputs")[1] or "layer_scale=" in code
