@@ -21,9 +21,7 @@ def handle(request: dict[str, Any]) -> dict[str, Any]:
     return {"answers": [_answer(code, kind, most_calls, tolerance) for code in request["codes"]]}
 
 
-def _answer(
-    code: str, kind: str, most_calls: int, tolerance: list[float] | None
-) -> dict[str, Any]:
+def _answer(code: str, kind: str, most_calls: int, tolerance: list[float] | None) -> dict[str, Any]:
     try:
         program = Program(code)
         if kind == "fake":
