@@ -25,6 +25,7 @@ rounds = 2
 [measure]
 cpu_shapes = 1
 inductor_share_cpu = 0.1
+known = "none"
 """
 
 

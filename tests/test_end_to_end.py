@@ -90,10 +90,8 @@ def test_a_row_has_shapes_and_baselines_of_a_named_device(tiny: Finished) -> Non
             assert row["level"] in {"L0", "L1", "L2", "L3", "L4", "L5"}
             assert row["judge"].startswith("rules-")
             assert 1 <= len(row["shapes"]) <= 5
-            eagers = [b for b in row["baselines"] if b["mode"] == "eager"]
-            assert all(one["device"] for one in eagers)
-            # Committed figures of a GPU stand beside this machine's where the shape is the same.
-            (eager,) = [one for one in eagers if "NVIDIA" not in one["device"]]
+            (eager,) = [b for b in row["baselines"] if b["mode"] == "eager"]
+            assert eager["device"]
             assert len(eager["raw_ms"]) == 5
             if eager["status"] == "ok":
                 assert eager["median_ms"] == sorted(eager["raw_ms"])[2]

@@ -16,7 +16,7 @@ _MADV_COLLAPSE = 25
 def collapse() -> None:
     """Gathers this process's private memory into huge pages where the kernel can.
 
-    With torch loaded, a fork then costs a third: 600 page table entries instead of 37,000. The
+    With torch loaded, a fork then costs a third: 8,000 page table entries instead of 37,000. The
     children write as before: a huge page that one of them touches is split for it. An older kernel
     changes nothing.
     """
@@ -31,8 +31,8 @@ def _writable_ranges() -> list[tuple[int, int]]:
     """Gives the anonymous memory that is private and can be written."""
     found = []
     for line in Path("/proc/self/maps").read_text().splitlines():
-        addresses, mode, _, _, inode, *name = line.split(maxsplit=5)
-        if mode == "rw-p" and inode == "0" and name != ["[stack]"]:
+        addresses, mode, _, _, inode, *_ = line.split()
+        if mode == "rw-p" and inode == "0":
             start, end = (int(one, 16) for one in addresses.split("-"))
             found.append((start, end))
     return found

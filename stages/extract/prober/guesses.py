@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -57,7 +58,7 @@ def first_guesses(
         yield ()
         return
     ranks = preferred_ranks(model, code)
-    features = _unused_features(model)
+    move = partial(_moved, features=_unused_features(model))
     embeds = _starts_with_embedding(model)
     options = [
         _options(name, index, ranks, hints.get(name), embeds and index == 0)
@@ -66,12 +67,12 @@ def first_guesses(
     longest = max(len(option) for option in options)
     seen = set()
     for step in range(longest):
-        guess = tuple(_moved(option[min(step, len(option) - 1)], features) for option in options)
+        guess = tuple(option[min(step, len(option) - 1)].changed(move) for option in options)
         if guess not in seen:
             seen.add(guess)
             yield guess
     for choice in itertools.islice(itertools.product(*(option[:3] for option in options)), 12):
-        guess = tuple(_moved(one, features) for one in choice)
+        guess = tuple(one.changed(move) for one in choice)
         if guess not in seen:
             seen.add(guess)
             yield guess
@@ -89,8 +90,6 @@ def _unused_features(model: torch.nn.Module) -> dict[int, int]:
 
 
 def _moved(one: Input, features: dict[int, int]) -> Input:
-    if one.items:
-        return replace(one, items=tuple(_moved(item, features) for item in one.items))
     return replace(one, dims=tuple(features.get(size, size) for size in one.dims))
 
 

@@ -361,7 +361,7 @@ _CASTS = {
 
 
 _PATTERNS = tuple((re.compile(pattern), found) for pattern, found in _RULES)
-"""Compiled here, in the server: a fork for each class would compile them again, 5 ms a name."""
+"""Compiled here, in the server: a fork for each class would compile them again, all in 10 ms."""
 
 
 @cache

@@ -17,6 +17,8 @@ _NORMAL = torch.randn(1 << 16, generator=torch.Generator().manual_seed(0))
 _BY_FAN_IN = frozenset(
     {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_", "orthogonal_"}
 )
+_BY_SPREAD = frozenset({"normal_", "trunc_normal_"})
+_FILLING = _BY_FAN_IN | _BY_SPREAD | {"uniform_"}
 
 
 def normal(dims: tuple[int, ...]) -> torch.Tensor:
@@ -31,20 +33,21 @@ def fill(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tens
     Returns:
         The tensor; None if the call has to be made as it is.
     """
+    if name not in _FILLING:  # first, since every call into torch comes by here
+        return None
     target = args[0] if args else kwargs.get("tensor")
     if not isinstance(target, torch.Tensor) or target.dtype != torch.float32:
         return None
     if target.numel() < _LARGE or target.device.type != "cpu":
         return None
-    if name in _BY_FAN_IN and target.dim() > 1:
-        fan_in = max(target.numel() // target.shape[0], 1)
-        block = _NORMAL / math.sqrt(fan_in)
-    elif name == "uniform_":
-        low, high = _numbers(args, kwargs, ("from", "a"), ("to", "b"), (0.0, 1.0))
+    if name == "uniform_":
+        low, high = _numbers(args, kwargs, ("from", "a"), ("to", "b"))
         block = low + (high - low) * _UNIFORM
-    elif name in ("normal_", "trunc_normal_"):
-        mean, std = _numbers(args, kwargs, ("mean",), ("std",), (0.0, 1.0))
+    elif name in _BY_SPREAD:
+        mean, std = _numbers(args, kwargs, ("mean",), ("std",))
         block = mean + std * _NORMAL
+    elif target.dim() > 1:
+        block = _NORMAL / math.sqrt(target.numel() // target.shape[0])
     else:
         return None
     with torch.no_grad():
@@ -60,10 +63,10 @@ def _numbers(
     kwargs: dict[str, Any],
     first: tuple[str, ...],
     second: tuple[str, ...],
-    otherwise: tuple[float, float],
 ) -> tuple[float, float]:
-    """The two parameters of a distribution, wherever they stand in a call."""
-    found = list(args[1:3]) + list(otherwise)[len(args[1:3]) :]
+    """The two parameters of a distribution, 0 and 1 if not given, wherever they stand in a call."""
+    given = args[1:3]
+    found = [*given, *(0.0, 1.0)[len(given) :]]
     for place, names in enumerate((first, second)):
         for name in names:
             found[place] = kwargs.get(name, found[place])

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from . import lexicon
 from .attempt import Outcome
@@ -139,15 +140,13 @@ def _sizes(state: State, failed: Outcome) -> Iterator[State]:
     if re.search(r"out of range in self|out of bounds|index \d+ is out", failed.message):
         for one in state.inputs or ():
             for bound in (10, 4, 2):
-                smaller = _bounded(one, bound)
+                smaller = one.changed(partial(_bounded, bound=bound))
                 if smaller != one:
                     yield state.with_input(smaller)
         yield from _scaled(state, (0.5,))
 
 
 def _bounded(one: Input, bound: int) -> Input:
-    if one.items:
-        return replace(one, items=tuple(_bounded(item, bound) for item in one.items))
     if one.dtype == "int64" and one.bound > bound:
         return replace(one, bound=bound)
     return one
@@ -229,33 +228,27 @@ def _divisible(state: State, failed: Outcome) -> Iterator[State]:
 
 def _cheaper(state: State) -> Iterator[State]:
     """Smaller inputs: the picture or the sequence first, then the rest but the batch, then the batch."""
-    for last_too in (False, True):
-        for factor in (0.5, 0.25):
-            yield from _scaled(state, (factor,), last_too)
-    yield replace(state, inputs=tuple(_of_batch(one, 1) for one in state.inputs or ()))
+    yield from _scaled(state, (0.5, 0.25), last_too=False)
+    yield from _scaled(state, (0.5, 0.25))
+    yield replace(state, inputs=tuple(one.changed(_one_sample) for one in state.inputs or ()))
 
 
 def _scaled(state: State, factors: tuple[float, ...], last_too: bool = True) -> Iterator[State]:
     for factor in factors:
-        inputs = tuple(_resized(one, factor, last_too) for one in state.inputs or ())
-        yield replace(state, inputs=inputs)
+        change = partial(_stretched, factor=factor, last_too=last_too)
+        yield replace(state, inputs=tuple(one.changed(change) for one in state.inputs or ()))
 
 
-def _resized(one: Input, factor: float, last_too: bool) -> Input:
+def _stretched(one: Input, factor: float, last_too: bool) -> Input:
     """The axes that hold positions: those after the channels, or in three dimensions the middle one."""
-    if one.items:
-        return replace(one, items=tuple(_resized(item, factor, last_too) for item in one.items))
     rank = len(one.dims)
-    places = range(2, rank) if rank > 3 or (rank == 3 and last_too) else range(0)
-    chosen = {*places, 1} if rank == 3 else {*places}
-    dims = tuple(max(1, int(n * factor)) if i in chosen else n for i, n in enumerate(one.dims))
-    return replace(one, dims=dims)
+    first, last = (2, rank) if rank > 3 else (1, 3 if last_too else 2) if rank == 3 else (0, 0)
+    stretched = (max(1, int(size * factor)) for size in one.dims[first:last])
+    return replace(one, dims=(*one.dims[:first], *stretched, *one.dims[last:]))
 
 
-def _of_batch(one: Input, size: int) -> Input:
-    if one.items:
-        return replace(one, items=tuple(_of_batch(item, size) for item in one.items))
-    return replace(one, dims=(size, *one.dims[1:])) if len(one.dims) > 2 else one
+def _one_sample(one: Input) -> Input:
+    return replace(one, dims=(1, *one.dims[1:])) if len(one.dims) > 2 else one
 
 
 def _ranks(state: State, failed: Outcome) -> Iterator[State]:
@@ -315,12 +308,12 @@ def _types(state: State, failed: Outcome) -> Iterator[State]:
         text,
     ):
         for one in _suspects(state, failed):
-            changed = _typed(one, "int64")
+            changed = one.changed(partial(_typed, dtype="int64"))
             if changed != one:
                 yield state.with_input(changed)
     if re.search(r"[Bb]ool(ean)?|~ \(operator|bitwise_not", text):
         for one in _suspects(state, failed):
-            changed = _typed(one, "bool")
+            changed = one.changed(partial(_typed, dtype="bool"))
             if changed != one:
                 yield state.with_input(changed)
     if re.search(
@@ -328,7 +321,7 @@ def _types(state: State, failed: Outcome) -> Iterator[State]:
         text,
     ):
         for one in _suspects(state, failed):
-            changed = _typed(one, "float32")
+            changed = one.changed(partial(_typed, dtype="float32"))
             if changed != one:
                 yield state.with_input(changed)
     if re.search(r"[Cc]omplex", text):
@@ -337,8 +330,6 @@ def _types(state: State, failed: Outcome) -> Iterator[State]:
 
 
 def _typed(one: Input, dtype: str) -> Input:
-    if one.items:
-        return replace(one, items=tuple(_typed(item, dtype) for item in one.items))
     if one.kind != "tensor" or one.dtype == dtype:
         return one
     return replace(one, dtype=dtype, bound=10 if dtype == "int64" else 0)

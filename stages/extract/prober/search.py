@@ -5,6 +5,7 @@ import inspect
 import itertools
 import re
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from . import lexicon
@@ -181,7 +182,8 @@ class _Search:
         """Infinite or NaN: other distributions."""
         self.best = replace_message(outcome, "the output is not finite")
         for draw in ("uniform", "ones"):
-            inputs = tuple(_drawn(one, draw) for one in state.inputs or ())
+            change = partial(_drawn, draw=draw)
+            inputs = tuple(one.changed(change) for one in state.inputs or ())
             self._push(replace(state, inputs=inputs), (2, outcome.progress))
 
     def _learnt(self, state: State, outcome: Outcome) -> State:
@@ -254,8 +256,6 @@ def replace_message(outcome: Outcome, message: str) -> Outcome:
 
 
 def _drawn(one: Input, draw: str) -> Input:
-    if one.items:
-        return replace(one, items=tuple(_drawn(item, draw) for item in one.items))
     if one.kind == "tensor" and one.dtype == "float32":
         return replace(one, draw=draw)
     return one

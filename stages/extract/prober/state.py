@@ -1,5 +1,6 @@
 """A guess: constructor arguments as source text, and forward inputs with their sizes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +25,12 @@ class Input:
     items: tuple["Input", ...] = ()
     source: str = ""
     evidence: str = "feedback"
+
+    def changed(self, change: "Callable[[Input], Input]") -> "Input":
+        """The input with `change` made to it, or to all that its groups hold."""
+        if self.items:
+            return replace(self, items=tuple(item.changed(change) for item in self.items))
+        return change(self)
 
 
 @dataclass(frozen=True)
