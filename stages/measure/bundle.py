@@ -30,6 +30,7 @@ from schemas.baseline import BASELINE
 from stages.measure import journal, protocol
 from stages.measure.baseline import baseline
 from stages.measure.carried import FOLDER, MODULES, PACKAGE, code_digest, write_package
+from stages.measure.replicates import joined
 from stages.measure.settings import Precision
 
 _RUN = '''"""Measures this bundle: python3 run.py --help"""
@@ -146,7 +147,8 @@ def merge(
     Args:
         bundle: the bundle that was exported.
         results: the folder that its run wrote.
-        into: Parquet file to add to; rows of the same program, mode, device and dtype are replaced.
+        into: Parquet file to add to; a row of the same program, mode, device and dtype is compared
+            with the new reading, see replicates.py.
         data: the project's data folder, for the device table.
         keep_code: whether Inductor's code stays in the rows; figures alone may be committed.
 
@@ -164,7 +166,10 @@ def merge(
     rows = list(_rows(lines, manifest, generated if keep_code else {}, data))
     measured = pa.Table.from_pylist(rows, BASELINE)
     old = pq.read_table(into).to_pylist() if into.exists() else []
-    kept = {tuple(row[name] for name in _KEY): row for row in [*old, *rows]}
+    kept: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in [*old, *rows]:
+        key = tuple(row[name] for name in _KEY)
+        kept[key] = joined(kept[key], row) if key in kept else row
     ordered = sorted(kept.values(), key=lambda row: tuple(str(row[name]) for name in _KEY))
     with whole_file(into) as path:
         pq.write_table(pa.Table.from_pylist(ordered, BASELINE), path, compression="zstd")

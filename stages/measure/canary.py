@@ -32,6 +32,7 @@ def handle(request: dict[str, Any]) -> dict[str, Any]:
     target = torch.empty_like(source)
     gemm = _read(device, lambda: a @ b, rules)
     copy = _read(device, lambda: target.copy_(source), rules)
+    clock_mhz = device.clock_mhz()  # after the copy: a GEMM may run into the power limit
     checked = bool(torch.equal(source, target))
     gate.pass_on()
     return {
@@ -41,6 +42,7 @@ def handle(request: dict[str, Any]) -> dict[str, Any]:
             "copy_ms": copy,
             "gemm_tflops": 2 * size**3 / gemm / 1e9,
             "copy_gb_s": 2 * source.nbytes / copy / 1e6,
+            "clock_mhz": clock_mhz,
         },
         "environment": device.environment(),
         "state": device.state(),

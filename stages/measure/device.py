@@ -62,6 +62,9 @@ class CpuDevice:
     def troubles(self) -> list[str]:
         return []
 
+    def clock_mhz(self) -> float | None:
+        return None
+
     def give_back(self) -> None:
         """The CPU's allocator keeps nothing that others wait for."""
 
@@ -149,6 +152,9 @@ class CudaDevice:
 
     def troubles(self) -> list[str]:
         return self._watch.troubles()
+
+    def clock_mhz(self) -> float | None:
+        return self._watch.clock_mhz()
 
     def give_back(self) -> None:
         """Unmaps the memory that nothing uses any more."""

@@ -25,6 +25,9 @@ class Nothing:
     def troubles(self) -> list[str]:
         return []
 
+    def clock_mhz(self) -> float | None:
+        return None
+
     def facts(self) -> dict[str, Any]:
         return {"nvml": False}
 
@@ -40,11 +43,15 @@ class Watch:
         mask = self._read("nvmlDeviceGetCurrentClocksThrottleReasons", ctypes.c_ulonglong)
         return sorted({name for bit, name in _REASONS.items() if (mask or 0) & bit})
 
+    def clock_mhz(self) -> float | None:
+        """Of the multiprocessors."""
+        return self._read("nvmlDeviceGetClockInfo", ctypes.c_uint, _SM_CLOCK)
+
     def facts(self) -> dict[str, Any]:
         return {
             "nvml": True,
             "driver": self._driver(),
-            "sm_mhz": self._read("nvmlDeviceGetClockInfo", ctypes.c_uint, _SM_CLOCK),
+            "sm_mhz": self.clock_mhz(),
             "memory_mhz": self._read("nvmlDeviceGetClockInfo", ctypes.c_uint, _MEMORY_CLOCK),
             "celsius": self._read("nvmlDeviceGetTemperature", ctypes.c_uint, _GPU_TEMPERATURE),
             "power_mw": self._read("nvmlDeviceGetPowerUsage", ctypes.c_uint),

@@ -29,7 +29,16 @@ PACKAGE = "kernelset_measure"
 Job = dict[str, Any]
 Answer = dict[str, Any]
 
-LIMITS_S = {"start": 60.0, "load": 60.0, "compile": 300.0, "measure": 120.0}
+LIMITS_S = {
+    "start": 60.0,  # until the program's text is reached
+    "load": 60.0,  # its model, on the CPU
+    "place": 60.0,  # model and inputs on the device
+    "count": 120.0,  # the first call
+    "compile": 300.0,
+    "check": 120.0,  # the compiled output against the eager one
+    "measure": 120.0,
+    "leave": 60.0,
+}
 """Seconds in each phase; waiting for the gate does not count."""
 JOB_S = 1500.0
 MAX_AUTOTUNE_COMPILE_S = 1800.0
@@ -181,6 +190,7 @@ class Pool:
             self.tell(f"the canary failed, this device is not used any more: {answer}")
             return
         self.canaries.append(answer)
+        self.rules = {**self.rules, "clock_mhz": canary.get("clock_mhz") or 0.0}
         self.tell(f"canary: {canary['gemm_tflops']:.0f} TFLOP/s, {canary['copy_gb_s']:.0f} GB/s")
 
     def _alone(self, job: Job) -> Answer:

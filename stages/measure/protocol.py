@@ -68,6 +68,8 @@ class Rules:
     drift: float = 0.03  # last / first - 1 above this: again; twice in one direction: drift
     smallest_ms: float = 0.02  # below: the clock and the launch are what is measured
     slowest_ms: float = 60_000.0  # a single call above this is not timed
+    clock_mhz: float = 0.0  # the SM clock while the last canary copied; 0: not known
+    clock_off: float = 0.05  # a block's clock this far below it: again
 
 
 GPU_RULES = Rules()
@@ -111,6 +113,9 @@ class Device(Protocol):
 
     def troubles(self) -> list[str]:
         """What the device itself complains of since last asked, e.g. `throttle`, `power_cap`."""
+
+    def clock_mhz(self) -> float | None:
+        """How fast its processors run right now; None where the device doesn't say."""
 
 
 @dataclass(frozen=True)
@@ -254,13 +259,18 @@ def _block(device: Device, calls: Calls, inner: int, rules: Rules) -> tuple[Bloc
     device.troubles()  # what happened before is not this block's fault
     before = device.disturbances()
     raw_ms, output = [], None
+    clocks_mhz = []
     for _ in range(rules.runs):
         times, output = calls(inner)
         raw_ms.append(median(times))
+        clocks_mhz.append(device.clock_mhz() or rules.clock_mhz)
     after = device.disturbances()
     faults = [name for name, count in after.items() if count != before.get(name, 0)]
     notes: list[str] = []
-    for trouble in device.troubles():
+    troubles = device.troubles()
+    if "power_cap" not in troubles and median(clocks_mhz) < (1 - rules.clock_off) * rules.clock_mhz:
+        faults.append("clock")
+    for trouble in troubles:
         # Running into the power limit is how a long GEMM normally runs; it is noted, not cured.
         (notes if trouble == "power_cap" else faults).append(trouble)
     limit = rules.spread_short if median(raw_ms) < rules.short_ms else rules.spread

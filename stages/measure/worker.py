@@ -17,7 +17,8 @@ Request:
     count      whether to count flops and bytes
 Answer:
     {"records": [...], "environment": {...}, "state": {...}}; one record for each program and mode,
-    always. `state` is what changes from minute to minute: clocks, temperature, load.
+    always. `state` is what changes from minute to minute: clocks, temperature, load; and `spent_s`,
+    the seconds of each phase with the gate (`measure`), without it (`compile aside`), waiting.
 
 Eager is read before anything is compiled, so that it never sees what a compiler leaves behind.
 """
@@ -79,7 +80,7 @@ def handle(request: dict[str, Any]) -> dict[str, Any]:
     return {
         "records": records,
         "environment": session.environment(),
-        "state": device.state(),
+        "state": {**device.state(), "spent_s": session.spent_s()},
     }
 
 
@@ -134,11 +135,15 @@ class Session:
         return record
 
     def _pass_on_if_alive(self) -> None:
+        self._phases("leave")
         try:
             self._device.give_back()  # before the gate: unmapping gigabytes disturbs who times next
             self._gate.pass_on()
         except RuntimeError:
             self._gate.drop()  # settling a lost device raises; the next one must not wait for us
+
+    def spent_s(self) -> dict[str, float]:
+        return self._phases.spent_s()
 
     def environment(self) -> dict[str, Any]:
         return {
@@ -161,13 +166,14 @@ class Session:
         self._phases("load")
         built = program.build(item["code"])
         self._gate.take()
+        self._phases("place")
         loaded = program.place(built, self._device.torch_device, self._request["dtype"])
+        self._phases("count")
         return _Prepared(loaded, item, self._request["dtype"], self._request.get("count", False))
 
     def _measure_mode(self, prepared: _Prepared, mode: str, record: Record) -> None:
         if mode == "eager":
             self._gate.take()
-            self._phases("measure")
             self._read(prepared, prepared.loaded.model, record)
             return
         if self._device.kind == "cpu" and not inductor.compiler_works():
@@ -180,7 +186,7 @@ class Session:
         compiled = inductor.compiled(prepared.loaded.model, mode, self._gate)
         output = compiled.call(*inputs)
         self._gate.take()
-        self._phases("measure")
+        self._phases("check")
         record |= compiled.facts()
         difference = prepared.difference(output)
         del output
@@ -194,6 +200,7 @@ class Session:
         self._read(prepared, compiled.call, record)
 
     def _read(self, prepared: _Prepared, call: Callable[..., Any], record: Record) -> None:
+        self._phases("measure")
         rules = self._rules
         if prepared.slowest_ms is not None:
             rules = replace(rules, slowest_ms=prepared.slowest_ms)
@@ -266,20 +273,39 @@ class _Prepared:
 
 
 class _Phases:
-    """Writes the current phase where the parent that enforces time limits can see it."""
+    """Writes the current phase where the parent that enforces time limits can see it.
+
+    Also adds up how long each took: where a GPU's time goes is what planning needs to know.
+    """
 
     def __init__(self, path: str | None) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644) if path else None
-        self._doing = "start"
+        self._doing, self._gate = "start", "compute"
+        self._since = time.monotonic()
+        self._spent: dict[str, float] = {}
 
     def __call__(self, phase: str) -> None:
         """`wait`, `hold` and `compute` say who has the gate; anything else is what is done."""
-        if self._file is None:
-            return
-        if phase not in ("wait", "hold", "compute"):
+        self._add()
+        if phase in ("wait", "hold", "compute"):
+            self._gate = phase
+        else:
             self._doing = phase
-        shown = "wait" if phase == "wait" else self._doing
-        os.pwrite(self._file, f"{shown:<12}{time.monotonic():<24.3f}".encode(), 0)
+        if self._file is not None:
+            shown = "wait" if self._gate == "wait" else self._doing
+            os.pwrite(self._file, f"{shown:<12}{self._since:<24.3f}".encode(), 0)
+
+    def spent_s(self) -> dict[str, float]:
+        """Seconds by phase until now; `aside` is what was done without the gate."""
+        self._add()
+        return {name: round(seconds, 4) for name, seconds in self._spent.items()}
+
+    def _add(self) -> None:
+        now = time.monotonic()
+        aside = "" if self._gate == "hold" else " aside"
+        name = "wait" if self._gate == "wait" else self._doing + aside
+        self._spent[name] = self._spent.get(name, 0.0) + now - self._since
+        self._since = now
 
 
 def _host_share(device: Any, call: Callable[..., Any], inputs: Any, reading: Any) -> float:

@@ -16,6 +16,7 @@ class ScriptedDevice:
         self.calls = 0
         self.compiled = 0
         self.complaints: Callable[[int], list[str]] = lambda calls: []
+        self.clock: Callable[[int], float | None] = lambda calls: None
 
     def call(self, *inputs: Any) -> str:
         self.events.append("call")
@@ -43,3 +44,6 @@ class ScriptedDevice:
 
     def troubles(self) -> list[str]:
         return self.complaints(self.calls)
+
+    def clock_mhz(self) -> float | None:
+        return self.clock(self.calls)

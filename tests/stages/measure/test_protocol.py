@@ -94,6 +94,25 @@ def test_throttling_voids_the_block_and_the_power_limit_is_only_noted() -> None:
     assert (reading.status, reading.reasons) == ("ok", ["power_cap"])
 
 
+def test_a_clock_far_below_the_canarys_is_measured_again() -> None:
+    rules = replace(ONE_CALL, clock_mhz=1980.0)
+    device = after_warm_up([])
+    device.clock = lambda calls: 1500.0 if calls <= WARM + 5 else 1965.0
+    reading = read(device, rules)
+    assert (reading.status, reading.reasons) == ("ok", ["clock", "retried"])
+
+    device = after_warm_up([])
+    device.clock = lambda calls: 1500.0
+    assert read(device, rules).status == "noisy"
+
+
+def test_a_clock_that_the_power_limit_lowered_is_how_the_program_runs() -> None:
+    device = after_warm_up([])
+    device.clock = lambda calls: 1500.0
+    device.complaints = lambda calls: ["power_cap"] if calls > WARM else []
+    assert read(device, replace(ONE_CALL, clock_mhz=1980.0)).reasons == ["power_cap"]
+
+
 def test_what_was_wrong_before_the_block_is_not_held_against_it() -> None:
     device = after_warm_up([])
     device.complaints = lambda calls: ["throttle"] if calls <= WARM else []

@@ -102,8 +102,17 @@ def test_work_is_counted_where_it_is_asked_for() -> None:
 def test_the_phase_is_written_for_the_parent_that_keeps_the_time(tmp_path: Path) -> None:
     measured(programs.GOOD, phases=str(tmp_path / "phase"))
     phase, since = (tmp_path / "phase").read_text().split()
-    assert phase == "measure"
+    assert phase == "leave"
     assert float(since) > 0
+
+
+def test_the_state_says_where_the_seconds_of_a_job_went(tmp_path: Path) -> None:
+    fixed = {"device": "cpu", "dtype": "float32", "tf32": False, "gate": str(tmp_path / "gate")}
+    item = {"key": "k", "code": programs.GOOD}
+    answer = worker.handle({"programs": [item], "modes": ["eager"], **fixed})
+    spent_s = answer["state"]["spent_s"]
+    assert {"load aside", "wait", "place", "count", "measure", "leave"} <= set(spent_s)
+    assert all(seconds >= 0 for seconds in spent_s.values())
 
 
 def test_finished_records_are_left_behind_before_the_next_mode_is_tried(tmp_path: Path) -> None:
