@@ -26,7 +26,7 @@ class Cluster(Protocol):
 
 
 class InProcess:
-    """`--workers 0`: one batch after another, in this process; for debugging."""
+    """`--workers 0`: one batch after another, in this process, which has whatever it has."""
 
     def run(self, batches: Sequence[Batch]) -> Iterator[BatchDone]:
         for batch in batches:
@@ -55,13 +55,17 @@ class OnDask:
             return
         client = self._connected()
         waiting = list(reversed(batches))
+        resource = batches[0].stage.resource(batches[0].settings)
+        needs = {resource: 1} if resource else None
         # Two a worker, so that none waits for the driver; fewer where the stage asks for quiet.
-        wide = batches[0].stage.workers or 2 * self._width()
+        wide = 2 * self._offering(resource) if resource else batches[0].stage.workers
+        wide = wide or 2 * self._width()
         running: dict[Any, Batch] = {}
         while waiting or running:
             while waiting and len(running) < wide:
                 batch = waiting.pop()
-                running[client.submit(run_batch, batch, pure=False, retries=0)] = batch
+                future = client.submit(run_batch, batch, pure=False, retries=0, resources=needs)
+                running[future] = batch
             for future in _first_done(running):
                 batch = running.pop(future)
                 result = _result(future)
@@ -83,6 +87,17 @@ class OnDask:
 
     def _width(self) -> int:
         return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+
+    def _offering(self, resource: str) -> int:
+        """How many workers offer a resource: more than one of it each is not used."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        count: int = sum(worker["resources"].get(resource, 0) >= 1 for worker in workers)
+        if count == 0:
+            raise UsageError(
+                f"no Dask worker offers {resource}; start one with --resources {resource}=1, "
+                "and name its scheduler with --scheduler"
+            )
+        return count
 
     def _connected(self) -> Any:
         if self._client is not None:

@@ -94,6 +94,8 @@ class MapStage:
     """Settings that only choose which rows come in; a remembered row does not depend on them."""
     workers: int | None = None
     """At most this many workers, where more would disturb each other; 0: the driver's process."""
+    resource: Callable[[Any], str] = field(default=lambda settings: "")
+    """The Dask resource that these settings need, e.g. GPU: only workers that offer it get work."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from pipeline.stage import MapStage
 from schemas.problem import MEASURED
 from stages.measure.settings import MeasureSettings
-from stages.measure.stage import identity, measure
+from stages.measure.stage import identity, measure, resource
 
 STAGE = MapStage(
     name="measure",
@@ -15,5 +15,6 @@ STAGE = MapStage(
     work=measure,
     identity=identity,
     workers=1,  # two timings on one machine disturb each other
+    resource=resource,
     batch=8,
 )

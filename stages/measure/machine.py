@@ -14,11 +14,11 @@ def device_name(wanted: str) -> tuple[str, str]:
     """
     if wanted == "none":
         return "none", ""
-    gpu = _gpu_name() if wanted in ("auto", "cuda") else None
+    gpu = None if wanted == "cpu" else _gpu_name()
     if gpu is not None:
         return "cuda", gpu
-    if wanted == "cuda":
-        raise UsageError("measure.device is cuda, and this machine has no NVIDIA GPU")
+    if wanted not in ("auto", "cpu"):
+        raise UsageError(f"measure.device is {wanted}, and this machine has no NVIDIA GPU")
     return "cpu", _cpu_name()
 
 

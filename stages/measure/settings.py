@@ -21,8 +21,10 @@ class Precision(Settings):
 class MeasureSettings(Settings):
     """What is measured, and on what."""
 
-    device: Literal["auto", "cpu", "cuda", "none"] = Field(
-        "auto", description="auto takes a GPU if the machine has one; none only joins known figures"
+    device: Literal["auto", "cpu", "cuda", "gpu-workers", "none"] = Field(
+        "auto",
+        description="auto takes a GPU if the machine has one; gpu-workers: Dask workers that were "
+        "started with --resources GPU=1; none only joins known figures",
     )
     modes: tuple[Mode, ...] = Field(
         ("eager", "inductor"),

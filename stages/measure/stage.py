@@ -15,14 +15,24 @@ from stages.measure.machine import device_name
 from stages.measure.on_cpu import CpuMeter, could_not_tell
 from stages.measure.settings import MeasureSettings, Precision
 
+GPU_WORKERS = "gpu-workers"
 NOISY_AGAIN = 3  # fresh children for a first shape that is noisy: a CPU is seldom left alone
 
 
 def identity(settings: MeasureSettings, data: Path) -> Mapping[str, str]:
-    """What else decides the figures: the device, the measuring code and the known figures."""
-    kind, name = device_name(settings.device)
+    """What else decides the figures: the device, the measuring code and the known figures.
+
+    The driver need not have a GPU of its own: what its GPU workers have stands in each row.
+    """
+    elsewhere = settings.device == GPU_WORKERS
+    kind, name = ("cuda", "of the workers") if elsewhere else device_name(settings.device)
     figures = known.identity(data) if settings.known != "none" else {}
     return {"device": f"{kind} {name}", "code": code_digest(), **figures}
+
+
+def resource(settings: MeasureSettings) -> str:
+    """Which Dask workers get the work; the usual name for a worker that has a GPU to itself."""
+    return "GPU" if settings.device == GPU_WORKERS else ""
 
 
 def measure(

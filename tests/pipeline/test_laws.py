@@ -1,6 +1,10 @@
 """The four laws of DESIGN.md, section 2, held against a small flow."""
 
 import errno
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pipeline.files
-from pipeline.errors import StoreBusy, StoreError
+from pipeline.errors import StoreBusy, StoreError, UsageError
 from pipeline.store import Store
 from tests.pipeline import toy
 
@@ -17,6 +21,29 @@ NUMBERS = st.lists(st.integers(0, 2000), max_size=30, unique=True)
 QUICK = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+
+
+@contextmanager
+def dask_cluster(workers: int) -> Iterator[str]:
+    """A scheduler of somebody else's; gives its address."""
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+@contextmanager
+def gpu_worker(address: str) -> Iterator[int]:
+    """One more worker, which says that it has a GPU; gives its process."""
+    from distributed import Client
+
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--resources", "GPU=1"]
+    command += ["--no-nanny", "--no-dashboard", "--nthreads", "1"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with Client(address) as client, subprocess.Popen(command, **quiet) as worker:
+        client.wait_for_workers(2, timeout=60)
+        yield worker.pid
+        worker.kill()
 
 
 @QUICK
@@ -56,19 +83,21 @@ def test_workers_do_not_change_a_byte(tmp_path: Path) -> None:
 
 
 def test_an_external_scheduler_gives_the_same_bytes(tmp_path: Path) -> None:
-    from distributed import LocalCluster
-
-    from pipeline.progress import Watch
-    from pipeline.run import Plan, run_stages
-
     toy.run(tmp_path / "here", range(100, 160))
-    store = Store(tmp_path / "there")
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        recipe, address = toy.recipe(range(100, 160)), cluster.scheduler_address
-        plan = Plan(toy.STAGES, recipe, store, tmp_path, Watch(), scheduler=address)
-        store.prepare()
-        run_stages(plan)
+    with dask_cluster(workers=2) as address:
+        toy.run_on(address, tmp_path / "there", range(100, 160), toy.STAGES)
     assert toy.bytes_of(tmp_path / "here") == toy.bytes_of(tmp_path / "there")
+
+
+def test_a_stage_that_needs_a_resource_runs_where_it_is_offered(tmp_path: Path) -> None:
+    stages = toy.squares_need("GPU")
+    with dask_cluster(workers=1) as address:
+        with pytest.raises(UsageError, match="no Dask worker offers GPU; start one with"):
+            toy.run_on(address, tmp_path, range(60), stages)
+        with gpu_worker(address) as pid:
+            toy.run_on(address, tmp_path, range(60), stages)
+    logs = Store(tmp_path).cache("square").glob("log-*.jsonl")
+    assert [path.name for path in logs] == [f"log-{pid}.jsonl"]
 
 
 def test_an_unchanged_run_does_nothing(tmp_path: Path) -> None:

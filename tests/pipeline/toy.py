@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from pipeline.stage import (
     Removed,
     Row,
     Settings,
+    Stage,
     TableStage,
     Workplace,
 )
@@ -149,6 +151,23 @@ def run(root: Path, numbers: Sequence[int], workers: int = 0, **tables: Settings
     with store.lock():
         store.prepare()
         return run_stages(plan)
+
+
+def run_on(address: str, root: Path, numbers: Sequence[int], stages: Sequence[Stage]) -> list[Line]:
+    """On the workers behind a scheduler's address."""
+    store = Store(root)
+    plan = Plan(stages, recipe(numbers), store, root, Watch(), scheduler=address)
+    with store.lock():
+        store.prepare()
+        return run_stages(plan)
+
+
+def squares_need(name: str) -> tuple[Stage, ...]:
+    """The flow in which only workers that offer a resource may square."""
+    return tuple(
+        replace(stage, resource=lambda settings: name) if stage.name == "square" else stage
+        for stage in STAGES
+    )
 
 
 def run_and_publish(root: Path, numbers: Sequence[int]) -> Path:

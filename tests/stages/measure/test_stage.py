@@ -1,5 +1,6 @@
 """The stage as the engine calls it: crawled code in the sandbox, one outcome a row."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.errors import KernelsetError
+from pipeline.errors import KernelsetError, UsageError
 from pipeline.paths import DATA
 from pipeline.source.canonical import digest, problem_id
 from pipeline.stage import Failed, Kept, Outcome, Removed, Workplace
@@ -175,6 +176,17 @@ def test_new_figures_and_another_device_are_new_work(place: Workplace, tmp_path:
     (tmp_path / "baselines" / "h200.parquet").write_bytes(b"figures")
     assert STAGE.identity(QUICK, tmp_path) != before
     assert STAGE.identity(QUICK.model_copy(update={"device": "none"}), tmp_path) != before
+
+
+def test_only_gpu_workers_of_a_cluster_get_the_work_where_the_recipe_says_so(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = QUICK.model_copy(update={"device": "gpu-workers"})
+    assert (STAGE.resource(QUICK), STAGE.resource(workers)) == ("", "GPU")
+    assert "of the workers" in STAGE.identity(workers, place.data)["device"]
+    monkeypatch.setattr(sys.modules["stages.measure.machine"], "_gpu_name", lambda: None)
+    with pytest.raises(UsageError, match="is gpu-workers, and this machine has no NVIDIA GPU"):
+        STAGE.work([row(programs.GOOD)], workers, place)
 
 
 def test_a_file_that_is_no_table_of_baselines_is_named(place: Workplace, tmp_path: Path) -> None:
