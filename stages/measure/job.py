@@ -1,18 +1,20 @@
-"""What a child of the nursery does: one job, or a canary."""
+"""What a child of the nursery does: a few programs of one problem, or a canary."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from . import canary, inductor, worker
 
 
-def run(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a request of the runner."""
+def run(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The answers to a request of the pool, each as soon as it is there."""
     inductor.be_cold()
     if request.get("canary"):
-        return canary.handle(request)
-    return worker.handle(request)
+        yield canary.handle(request)
+    else:
+        yield from worker.answers(request)
 
 
 def warm_up() -> None:

@@ -4,8 +4,9 @@ A forked child that is the first in its line to touch CUDA gets a context of its
 process would, without paying seconds of imports. Where forking does not work (some library has
 touched CUDA during its import), `--start spawn` starts a fresh interpreter for each job instead.
 
-Speaks JSON lines: reads {"job", "request", "result", "home", "seed"} orders, writes
-{"ready": true}, {"started": job, "pid": n} and {"ended": job, "code": n}.
+Speaks JSON lines: reads {"job", "request", "answers", "log", "home", "seed"} orders, writes
+{"ready": true}, {"started": job, "pid": n} and {"ended": job, "code": n}. A child leaves its answers as
+0.json, 1.json, … in the folder `answers`, each as soon as it is there.
 """
 
 from __future__ import annotations
@@ -101,10 +102,11 @@ def _be_child(order: dict[str, Any]) -> NoReturn:
         _confine(order)
         from . import job
 
-        answer = job.run(json.loads(Path(order["request"]).read_text("utf-8")))
-        new = Path(order["result"] + ".new")
-        new.write_text(json.dumps(answer), "utf-8")
-        new.replace(order["result"])
+        request = json.loads(Path(order["request"]).read_text("utf-8"))
+        for number, answer in enumerate(job.run(request)):
+            new = Path(order["answers"], f"{number}.new")
+            new.write_text(json.dumps(answer), "utf-8")
+            new.replace(new.with_suffix(".json"))
         code = 0
     except BaseException:  # noqa: BLE001  the log is all that the parent will see
         sys.stderr.write(traceback.format_exc()[-LOG_BYTES:])
@@ -122,7 +124,7 @@ def _confine(order: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if order.get("seed"):
         shutil.copytree(order["seed"], home, dirs_exist_ok=True)
-    log = os.open(order["result"] + ".log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     null = os.open("/dev/null", os.O_RDONLY)
     for source, target in ((null, 0), (log, 1), (log, 2)):
         os.dup2(source, target)

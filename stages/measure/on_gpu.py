@@ -26,7 +26,7 @@ def records(
     """Records of each program in all precisions and modes, by the program's key.
 
     Args:
-        programs: {key, code, atol, rtol, working_set} each; keys differ.
+        programs: {key, problem_id, code, atol, rtol, working_set} each; keys differ.
         settings: the stage's.
         place: the stage's folder.
 
@@ -43,12 +43,13 @@ def records(
         {
             **item,
             "job": f"{digest(item['code'])[:24]}-{precision.dtype}-{int(precision.tf32)}",
+            "group": f"{item['problem_id']}-{precision.dtype}-{int(precision.tf32)}",
             "dtype": precision.dtype,
             "tf32": precision.tf32,
             "modes": list(settings.modes),
         }
-        for item in programs
         for precision in settings.precisions
+        for item in programs
     ]
     found: dict[str, list[dict[str, Any]]] = {str(item["key"]): [] for item in programs}
     for job, answer in pool.measure(jobs):

@@ -1,9 +1,11 @@
 """Runs jobs in fresh children, many at once on the CPU, one at a time on the GPU.
 
-The parent: standard library only, it never touches CUDA. Each job (one program, one dtype) is one
-fresh child. Children load and compile side by side on the CPU cores; the GPU itself they use one at
-a time, whoever holds the gate (gate.py), so that nothing runs beside a timing. So compilation runs
-ahead while the GPU times. A child that is late, crashes or eats the memory costs its own job.
+The parent: standard library only, it never touches CUDA. Jobs of one `group` (the shapes of a problem
+in one dtype) share a fresh child: creating a CUDA context and loading the libraries costs the GPU more
+time than a reading does. Children load and compile side by side on the CPU cores; the GPU itself they
+use one at a time, whoever holds the gate (gate.py), so that nothing runs beside a timing. So
+compilation runs ahead while the GPU times. A child that is late, crashes or eats the memory costs the
+job it was at; the jobs after it get a child of their own.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +73,20 @@ class Place:
 
 @dataclass
 class Child:
-    """A running job."""
+    """A process that does jobs, one after the other."""
 
-    job: Job
+    jobs: list[Job]
     pid: int
-    started: float
+    folder: Path
+    since: float
+    """When its current job began."""
     alone: bool
+    done: int = 0
+
+    @property
+    def job(self) -> Job:
+        """The one it is at."""
+        return self.jobs[self.done]
 
 
 @dataclass
@@ -127,10 +138,10 @@ class Pool:
         """Jobs with their answers, in the order in which they end; canaries run in between.
 
         Args:
-            jobs: what to measure, in order.
+            jobs: what to measure, in order; neighbours with the same `group` share a child.
             until: no job is started after this time by time.monotonic().
         """
-        waiting = deque(jobs)
+        waiting = deque(_groups(jobs))
         again: deque[Job] = deque()  # out of memory: once more, with the GPU to itself
         last_canary = time.monotonic()
         while (waiting or again or self._children) and not self.lost:
@@ -138,13 +149,15 @@ class Pool:
             if now > until and not self._children:
                 return
             if now - last_canary > CANARY_EVERY_S:
-                self._begin(_canary_job())
+                self._begin([_canary_job()])
                 last_canary = now
             while waiting and now < until and self._fits(waiting[0]):
-                self._begin(waiting.popleft())
+                self._begin(waiting.popleft(), until)
             if again and not waiting and not self._children:
-                self._begin(again.popleft(), alone=True)
-            for job, answer in self._ended():
+                self._begin([again.popleft()], alone=True)
+            answers, left_over = self._ended()
+            waiting.extendleft(reversed(left_over))
+            for job, answer in answers:
                 statuses = {record["status"] for record in answer["records"]}
                 if job.get("canary"):
                     self._note_canary(answer)
@@ -194,95 +207,113 @@ class Pool:
         self.tell(f"canary: {canary['gemm_tflops']:.0f} TFLOP/s, {canary['copy_gb_s']:.0f} GB/s")
 
     def _alone(self, job: Job) -> Answer:
-        self._begin(job, alone=True)
+        self._begin([job], alone=True)
         while True:
-            for ended, answer in self._ended():
+            for ended, answer in self._ended()[0]:
                 if ended["job"] == job["job"]:
                     return answer
 
-    def _fits(self, job: Job) -> bool:
+    def _fits(self, jobs: list[Job]) -> bool:
         if len(self._children) >= self.workers:
             return False
         if any(child.alone for child in self._children.values()):
             return False
-        used = sum(_bytes_of(child.job) for child in self._children.values())
+        used = sum(_bytes_of(child.jobs) for child in self._children.values())
         room = self.place.memory_bytes * MEMORY_SHARE
-        return not self._children or used + _bytes_of(job) <= room
+        return not self._children or used + _bytes_of(jobs) <= room
 
-    def _begin(self, job: Job, *, alone: bool = False) -> None:
-        folder = self._work / job["job"]
-        home = folder / "home"
+    def _begin(
+        self, jobs: list[Job], until: float = float("inf"), *, alone: bool = False
+    ) -> None:
+        name = jobs[0]["job"]
+        folder = self._work / name
+        home, answers = folder / "home", folder / "answers"
         home.mkdir(parents=True)
-        request = self._request(job, folder)
+        answers.mkdir()
+        request = self._request(jobs, folder, until)
         (folder / "request.json").write_text(json.dumps(request), "utf-8")
         pid = self._nursery.begin(
             {
-                "job": job["job"],
+                "job": name,
                 "request": str(folder / "request.json"),
-                "result": str(folder / "result.json"),
+                "answers": str(answers),
+                "log": str(folder / "log"),
                 "home": str(home),
                 "seed": self._seed,
             }
         )
-        self._children[job["job"]] = Child(job, pid, time.monotonic(), alone)
+        self._children[name] = Child(jobs, pid, folder, time.monotonic(), alone)
 
-    def _request(self, job: Job, folder: Path) -> dict[str, Any]:
-        item = {"key": job["job"], "code": job["code"]}
-        item |= {name: job.get(name) for name in ("atol", "rtol")}
+    def _request(self, jobs: list[Job], folder: Path, until: float) -> dict[str, Any]:
+        first = jobs[0]
+        items = [
+            {"key": job["job"], **{name: job.get(name) for name in ("code", "atol", "rtol")}}
+            for job in jobs
+        ]
         return {
-            "programs": [item],
-            "modes": job.get("modes", []),
+            "programs": items,
+            "modes": first.get("modes", []),
             "device": self.place.kind,
-            "dtype": job.get("dtype"),
-            "tf32": job.get("tf32"),
+            "dtype": first.get("dtype"),
+            "tf32": first.get("tf32"),
             "rules": self.rules,
             "gate": self.place.gate,
             "cores": self.place.cores,
             "phases": str(folder / "phase"),
             "partial": str(folder / "partial.jsonl"),
+            "until": until,
             "count": True,
-            "canary": job.get("canary", False),
+            "canary": first.get("canary", False),
         }
 
-    def _ended(self) -> list[tuple[Job, dict[str, Any]]]:
-        """Jobs that are over, with their answers; also those over their time, after killing them."""
-        ended = []
+    def _ended(self) -> tuple[list[tuple[Job, Answer]], list[list[Job]]]:
+        """Jobs that are over, with their answers; and jobs whose child ended before their turn.
+
+        A child over its time is killed.
+        """
+        answers: list[tuple[Job, Answer]] = []
+        left_over = []
         codes = self._nursery.ended(0.05)
         if self._nursery.died():
             codes |= dict.fromkeys(self._children, -signal.SIGKILL)
             self._nursery = _Nursery(self.packages, self._nursery.start)
         for name, child in list(self._children.items()):
-            late = self._late(child)
-            if late is not None:
-                kill_tree(child.pid)
-                answer = self._without_answer(child.job, "timeout", f"in phase {late}")
-            elif name in codes:
-                kill_tree(child.pid)  # what it may have left behind
-                answer = self._answer(child.job, codes[name])
-            else:
-                continue
+            answers += _handed_in(child)
+            if child.done < len(child.jobs) and name not in codes:
+                late = self._late(child)
+                if late is None:
+                    continue
+                answers.append(
+                    (child.job, self._without_answer(child, "timeout", f"in phase {late}"))
+                )
+                child.done += 1
+            elif name not in codes:
+                continue  # all is handed in, the process is about to end
+            elif child.done < len(child.jobs) and (codes[name] != 0 or child.done == 0):
+                answers.append((child.job, self._crashed(child, codes[name])))
+                child.done += 1
+            kill_tree(child.pid)  # what it may have left behind
+            if child.done < len(child.jobs):
+                left_over.append(child.jobs[child.done :])
             del self._children[name]
-            ended.append((child.job, answer))
             if name != "seed":
-                shutil.rmtree(self._work / name, ignore_errors=True)
-        return ended
+                shutil.rmtree(child.folder, ignore_errors=True)
+        return answers, left_over
 
-    def _answer(self, job: Job, code: int) -> dict[str, Any]:
-        path = self._work / job["job"] / "result.json"
-        if path.exists():
-            answer: dict[str, Any] = json.loads(path.read_text("utf-8"))
-            return answer | {"records": answer.get("records", [])}
-        log = Path(f"{path}.log")
+    def _crashed(self, child: Child, code: int) -> Answer:
+        log = child.folder / "log"
         said = log.read_bytes()[-LOG_BYTES:].decode(errors="replace") if log.exists() else ""
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         status = "oom" if code == -signal.SIGKILL else "crash"
-        return self._without_answer(job, status, f"{how}: {said}")
+        return self._without_answer(child, status, f"{how}: {said}")
 
-    def _without_answer(self, job: Job, status: str, detail: str) -> dict[str, Any]:
+    def _without_answer(self, child: Child, status: str, detail: str) -> Answer:
+        """For the job a child was at: the modes it had finished, and why there are no others."""
+        job = child.job
         common = {"key": job["job"], "dtype": job.get("dtype"), "tf32": job.get("tf32")}
         common |= {"device": self.place.name, "device_kind": self.place.kind}
         empty: dict[str, Any] = {"reasons": [], "median_ms": None, "raw_ms": []}
-        finished = _finished(self._work / job["job"] / "partial.jsonl")
+        finished = _finished(child.folder / "partial.jsonl", job["job"])
         records = [note["record"] for note in finished]
         done = {record["mode"] for record in records}
         for mode in job.get("modes", []):
@@ -295,9 +326,9 @@ class Pool:
 
     def _late(self, child: Child) -> str | None:
         """The phase in which a child has been too long."""
-        if time.monotonic() - child.started > JOB_S:
+        if time.monotonic() - child.since > JOB_S:
             return "job"
-        phase, since = _phase(self._work / child.job["job"] / "phase") or ("start", child.started)
+        phase, since = _phase(child.folder / "phase") or ("start", child.since)
         limit = self.limits_s.get(phase)
         if phase == "compile" and "inductor-max-autotune" in child.job.get("modes", []):
             limit = MAX_AUTOTUNE_COMPILE_S
@@ -368,10 +399,31 @@ class _Nursery:
         return messages
 
 
-def _finished(path: Path) -> list[dict[str, Any]]:
-    """What a child left of the modes it had finished before it ended; a torn line is dropped."""
+def _groups(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Neighbours of one group together; a job without a group is one of its own."""
+    keyed = groupby(jobs, key=lambda job: job.get("group", job["job"]))
+    return [list(group) for _, group in keyed]
+
+
+def _handed_in(child: Child) -> list[tuple[Job, Answer]]:
+    """Answers that a child has left since last asked."""
+    answers = []
+    while child.done < len(child.jobs):
+        path = child.folder / "answers" / f"{child.done}.json"
+        if not path.exists():
+            break
+        answer: Answer = json.loads(path.read_text("utf-8"))
+        answers.append((child.job, answer | {"records": answer.get("records", [])}))
+        child.done += 1
+        child.since = time.monotonic()
+    return answers
+
+
+def _finished(path: Path, key: str) -> list[dict[str, Any]]:
+    """What a child left of the modes of a job it had finished; a torn line is dropped."""
     text = path.read_text("utf-8") if path.exists() else ""
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    notes = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    return [note for note in notes if note["record"]["key"] == key]
 
 
 def _phase(path: Path) -> tuple[str, float] | None:
@@ -422,9 +474,9 @@ def _canary_job() -> Job:
     }
 
 
-def _bytes_of(job: Job) -> int:
+def _bytes_of(jobs: list[Job]) -> int:
     # Inputs, their clones, the expected output and the comparison: some three working sets.
-    return CONTEXT_BYTES + 3 * int(job.get("working_set") or UNKNOWN_BYTES)
+    return CONTEXT_BYTES + 3 * max(int(job.get("working_set") or UNKNOWN_BYTES) for job in jobs)
 
 
 TRUSTED = """

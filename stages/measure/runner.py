@@ -104,9 +104,11 @@ class Run:
             and (wanted is None or any(job["problem_id"].startswith(w) for w in wanted))
             and job["round"] < (self._options.rounds or 99)
         ]
-        # Every problem at its first shape before any at its second; one dtype after the other.
+        # One dtype after the other; all shapes of a problem together, in one child.
         dtypes = list(dict.fromkeys((job["dtype"], job["tf32"]) for job in jobs))
-        jobs.sort(key=lambda job: (job["round"], dtypes.index((job["dtype"], job["tf32"]))))
+        jobs.sort(key=lambda j: (dtypes.index((j["dtype"], j["tf32"])), j["problem_id"], j["round"]))
+        for job in jobs:
+            job["group"] = f"{job['problem_id']} {job['dtype']} {job['tf32']}"
         return jobs[: self._options.limit] if self._options.limit else jobs
 
     def _keep(self, job: Job, answer: dict[str, Any]) -> None:
@@ -191,7 +193,7 @@ def _parse(bundle: Path, arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--start", choices=("fork", "spawn"), default="fork")
     parser.add_argument("--limit", type=int, default=0, help="only so many jobs")
-    parser.add_argument("--rounds", type=int, default=0, help="1: only each problem's first shape")
+    parser.add_argument("--rounds", type=int, default=0, help="1: only first shapes")
     parser.add_argument("--problems", default="", help="problem ids or their beginnings, by comma")
     parser.add_argument("--compile-s", type=float, default=LIMITS_S["compile"], help="time limit")
     parser.add_argument("--measure-s", type=float, default=LIMITS_S["measure"], help="time limit")

@@ -124,6 +124,7 @@ def _on_gpu(
     items = [
         {
             "key": f"{position} {shape['shape_id']}",
+            "problem_id": row["problem_id"],
             "code": program,
             "atol": row["atol"],
             "rtol": row["rtol"],

@@ -14,6 +14,7 @@ Request:
     cores      {timing, compiling}: cores for whoever holds the gate, and for all others; or null
     phases     file to write the current phase to, for the time limits of a parent, or null
     partial    file to leave each finished record in, or null
+    until      time.monotonic() after which no program is begun; optional
     count      whether to count flops and bytes
 Answer:
     {"records": [...], "environment": {...}, "state": {...}}; one record for each program and mode,
@@ -29,7 +30,7 @@ import json
 import os
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,18 +71,32 @@ _WRONG_DTYPE = (
 
 def handle(request: dict[str, Any]) -> dict[str, Any]:
     """One record for each program and mode; never raises for what a program does."""
+    each = list(answers(request))
+    records = [record for answer in each for record in answer["records"]]
+    return {**each[-1], "records": records}
+
+
+def answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """One answer for each program, as soon as it is there.
+
+    Ends early where the device is lost to this process, or when `until` is over: what is missing
+    then was not begun.
+    """
     device = CudaDevice() if request["device"] == "cuda" else CpuDevice(_flush_bytes(request))
     _set_precision(request["tf32"])
     session = Session(request, device)
-    records: list[Record] = []
-    with torch.no_grad():
-        for item in request["programs"]:
-            records += session.measure(item)
-    return {
-        "records": records,
-        "environment": session.environment(),
-        "state": {**device.state(), "spent_s": session.spent_s()},
-    }
+    for item in request["programs"]:
+        if time.monotonic() > request.get("until", float("inf")):
+            return
+        with torch.no_grad():
+            records = session.measure(item)
+        yield {
+            "records": records,
+            "environment": session.environment(),
+            "state": {**device.state(), "spent_s": session.spent_s()},
+        }
+        if any(record["status"] == "illegal_access" for record in records):
+            return
 
 
 def warm_up() -> None:
@@ -296,9 +311,10 @@ class _Phases:
             os.pwrite(self._file, f"{shown:<12}{self._since:<24.3f}".encode(), 0)
 
     def spent_s(self) -> dict[str, float]:
-        """Seconds by phase until now; `aside` is what was done without the gate."""
+        """Seconds by phase since last asked; `aside` is what was done without the gate."""
         self._add()
-        return {name: round(seconds, 4) for name, seconds in self._spent.items()}
+        spent, self._spent = self._spent, {}
+        return {name: round(seconds, 4) for name, seconds in spent.items()}
 
     def _add(self) -> None:
         now = time.monotonic()

@@ -36,6 +36,7 @@ RAISES = program("raise ValueError('no')")
 DIES = program("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\nreturn x")
 LEAVES = program("import os\nos._exit(0)")
 HANGS = program("import subprocess, time\nsubprocess.Popen(['sleep', '987'])\ntime.sleep(987)")
+SLOW_TO_LOAD = "import time\ntime.sleep(1.5)\n" + GOOD
 MUTATES = program("return x.mul_(1.0) + 1")
 RANDOM = program("return torch.rand_like(x)")
 NO_TENSOR = program("return 3")

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stages.measure.carried import write_package
-from stages.measure.pool import Pool, place_of
+from stages.measure.pool import Job, Pool, place_of
 from tests.stages.measure import programs
 
 
@@ -20,7 +21,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
         yield pool
 
 
-def job(name: str, code: str, modes: tuple[str, ...] = ("eager",)) -> dict[str, object]:
+def job(name: str, code: str, modes: tuple[str, ...] = ("eager",)) -> Job:
     fixed = {"dtype": "float32", "tf32": False, "working_set": 2**20}
     return {"job": name, "problem_id": name, "code": code, "modes": list(modes), **fixed}
 
@@ -38,13 +39,13 @@ def running(command: str) -> bool:
 def test_a_hanging_program_is_ended_with_all_that_it_started_and_the_next_is_measured(
     pool: Pool,
 ) -> None:
-    pool.limits_s["load"] = 2.0
+    pool.limits_s["count"] = 2.0
     started = time.monotonic()
     jobs = [job("hangs", programs.HANGS), job("good", programs.GOOD)]
     answers = {done["job"]: answer for done, answer in pool.measure(jobs)}
-    pool.limits_s["load"] = 60.0
+    pool.limits_s["count"] = 60.0
     assert answers["hangs"]["records"][0]["status"] == "timeout"
-    assert "load" in answers["hangs"]["records"][0]["detail"]
+    assert "count" in answers["hangs"]["records"][0]["detail"]
     assert answers["good"]["records"][0]["status"] in ("ok", "noisy")
     assert time.monotonic() - started < 60
     assert not running("sleep 987")
@@ -61,6 +62,35 @@ def test_each_way_to_end_badly_is_a_record_for_every_mode(pool: Pool) -> None:
     assert "signal 11" in answers["dies"][0]["detail"]
     assert [record["status"] for record in answers["leaves"]] == ["crash", "crash"]
     assert [record["status"] for record in answers["no_tensor"]] == ["error", "error"]
+
+
+def test_the_shapes_of_a_problem_share_a_child_until_one_of_them_ends_it(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[list[str]] = []
+    begin = pool._begin
+
+    def noted(jobs: list[Job], *arguments: Any, **options: Any) -> None:
+        begun.append([job["job"] for job in jobs])
+        begin(jobs, *arguments, **options)
+
+    monkeypatch.setattr(pool, "_begin", noted)
+    codes = {"a": programs.GOOD, "b": programs.DIES, "c": programs.OTHER, "d": programs.GOOD}
+    jobs = [job(name, code) | {"group": "one problem"} for name, code in codes.items()]
+    answers = {done["job"]: answer["records"] for done, answer in pool.measure(jobs)}
+    assert begun == [["a", "b", "c", "d"], ["c", "d"]]
+    assert {name: [r["key"] for r in records] for name, records in answers.items()} == {
+        name: [name] for name in codes
+    }
+    assert answers["b"][0]["status"] == "crash"
+    assert all(answers[name][0]["status"] in ("ok", "noisy") for name in "acd")
+
+
+def test_a_child_begins_no_further_job_after_the_budget(pool: Pool) -> None:
+    jobs = [job("slow", programs.SLOW_TO_LOAD), job("next", programs.GOOD)]
+    jobs = [each | {"group": "one problem"} for each in jobs]
+    done = [each["job"] for each, _ in pool.measure(jobs, until=time.monotonic() + 0.5)]
+    assert done == ["slow"]
 
 
 def test_no_job_is_begun_after_the_budget(pool: Pool) -> None:
