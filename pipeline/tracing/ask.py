@@ -1,6 +1,6 @@
 """The caller's side: the facts of a program at its own sizes, traced in the sandbox."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ def trace_all(
     kind: Kind = "fake",
     most_calls: int = MOST_CALLS,
     tolerance: tuple[float, float] | None = None,
+    known: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),  # noqa: B008  frozen
     minimum: str = "process",
 ) -> list[dict[str, Any]] | Fault:
@@ -31,6 +32,7 @@ def trace_all(
             "kind": kind,
             "most_calls": most_calls,
             "tolerance": list(tolerance) if tolerance else None,
+            "known": dict(known) if known else None,
         },
         limits,
     )
@@ -48,6 +50,7 @@ def trace(
     kind: Kind = "fake",
     most_calls: int = MOST_CALLS,
     tolerance: tuple[float, float] | None = None,
+    known: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),  # noqa: B008  frozen
     minimum: str = "process",
 ) -> dict[str, Any] | Fault:
@@ -61,6 +64,8 @@ def trace(
         most_calls: a forward with more operations gives the fault `too_many_ops`.
         tolerance: (atol, rtol) of a right answer; `real` and `run` then say whether it `tells_apart`
             the answers to two inputs.
+        known: {"code", "facts"} of the same program at sizes for which facts are known; `fake` may then
+            trace with meta tensors, which is quicker, if they give these facts.
         limits: of the run in the sandbox.
         minimum: the lowest sandbox level that will do.
     """
@@ -69,6 +74,7 @@ def trace(
         kind=kind,
         most_calls=most_calls,
         tolerance=tolerance,
+        known=known,
         limits=limits,
         minimum=minimum,
     )

@@ -15,7 +15,7 @@ class Problem:
     flops_matrix: int
     bytes_unfused: int
     working_set: int
-    calls: int  # ATen operations of one forward at the author's sizes
+    ops: Mapping[str, int]  # ATen operations of one forward at the author's sizes
     tolerance: tuple[float, float]  # atol and rtol of a right answer
 
 

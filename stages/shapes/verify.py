@@ -73,6 +73,7 @@ class Verifier:
                 kind=kind,
                 most_calls=self._most_calls(),
                 tolerance=self.problem.tolerance,
+                known=self._known(),
                 limits=self.settings.limits(),
                 minimum=self.minimum_sandbox,
             )
@@ -152,7 +153,13 @@ class Verifier:
         }
 
     def _most_calls(self) -> int:
-        return max(MOST_CALLS, 2 * self.problem.calls)
+        return max(MOST_CALLS, 2 * sum(self.problem.ops.values()))
+
+    def _known(self) -> dict[str, Any]:
+        """What `validate` has found out about the program at the author's sizes."""
+        names = ("flops", "flops_matrix", "bytes_unfused", "working_set")
+        facts = {name: getattr(self.problem, name) for name in names}
+        return {"code": self.problem.code, "facts": {**facts, "ops": dict(self.problem.ops)}}
 
     def _traced(
         self, suggestion: Suggestion, kind: Kind, sizes: Mapping[str, int]
@@ -163,6 +170,7 @@ class Verifier:
             kind=kind,
             most_calls=self._most_calls(),
             tolerance=self.problem.tolerance,
+            known=self._known(),
             limits=self.settings.limits(),
             minimum=self.minimum_sandbox,
         )

@@ -71,7 +71,7 @@ def _problem(row: Row) -> Problem:
         flops_matrix=row["flops_matrix"],
         bytes_unfused=row["bytes_unfused"],
         working_set=row["working_set"],
-        calls=sum(op["count"] for op in row["ops"]),
+        ops={op["op"]: op["count"] for op in row["ops"]},
         tolerance=(row["atol"], row["rtol"]),
     )
 
