@@ -1,7 +1,7 @@
 """A run: the stages in order, each done only as far as there is new work."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,19 +178,16 @@ def _row_by_row(
     if todo:
         rows_path = memo.folder / "rows.parquet"
         write_table(reads, rows_path)
-        size = max(
-            1, min(stage.batch, -(-len(todo) // (2 * _width(plan)))), -(-len(todo) // MAX_BATCHES)
-        )
         batches = [
             Batch(
                 stage=stage,
                 settings=settings,
                 workplace=plan.workplace(stage),
                 rows=rows_path,
-                indices=tuple(todo[start : start + size]),
+                indices=indices,
                 memo=memo,
             )
-            for start in range(0, len(todo), size)
+            for indices in split(todo, stage.batch, 0 if stage.workers == 0 else _width(plan))
         ]
         parts = []
         with plan.watch.bar(stage.name, stage.doing, len(todo)) as bar:
@@ -203,6 +200,21 @@ def _row_by_row(
     result = plan.store.save(stage, address, tables, units)
     memo.compact()
     return result, len(todo)
+
+
+def split(todo: Sequence[int], most: int, workers: int) -> Iterator[tuple[int, ...]]:
+    """Rows in batches that get smaller towards the end, so that workers end at the same time.
+
+    Each is a share of what is left (guided self-scheduling), at most `most` rows and at least so many
+    that there are not more than some MAX_BATCHES. With no worker but the driver all are full.
+    """
+    least = -(-len(todo) // MAX_BATCHES)
+    start = 0
+    while start < len(todo):
+        share = -(-(len(todo) - start) // (4 * workers)) if workers else most
+        size = max(least, min(most, share))
+        yield tuple(todo[start : start + size])
+        start += size
 
 
 def _width(plan: Plan) -> int:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import pipeline.files
 from pipeline.errors import StoreBusy, StoreError, UsageError
+from pipeline.run import MAX_BATCHES, split
 from pipeline.store import Store
 from tests.pipeline import toy
 
@@ -98,6 +99,17 @@ def test_a_stage_that_needs_a_resource_runs_where_it_is_offered(tmp_path: Path) 
             toy.run_on(address, tmp_path, range(60), stages)
     logs = Store(tmp_path).cache("square").glob("log-*.jsonl")
     assert [path.name for path in logs] == [f"log-{pid}.jsonl"]
+
+
+@given(st.integers(1, 20_000), st.integers(1, 64), st.integers(0, 32))
+def test_every_row_is_in_one_batch_and_the_last_batches_are_small(rows, most, workers) -> None:
+    batches = list(split(range(rows), most, workers))
+    assert [row for batch in batches for row in batch] == list(range(rows))
+    assert max(map(len, batches)) <= max(most, -(-rows // MAX_BATCHES))
+    if workers and rows <= MAX_BATCHES:
+        assert len(batches[-1]) == 1
+    if not workers and rows <= MAX_BATCHES:
+        assert len(batches) == -(-rows // most)
 
 
 def test_an_unchanged_run_does_nothing(tmp_path: Path) -> None:
