@@ -46,6 +46,9 @@ class MeasureSettings(Settings):
         description="share of problems, chosen by the hash of problem_id, that are also compiled on a "
         "CPU, where each costs 2 to 4 s; only at the first shape",
     )
+    inductor_calls_cpu: int = Field(
+        100, ge=0, description="a problem of more ATen operations is not compiled on a CPU: minutes"
+    )
     cpu_shapes: int = Field(
         5, ge=1, description="shapes of a problem, from the first, that are timed on a CPU"
     )

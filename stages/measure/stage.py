@@ -112,7 +112,7 @@ def _one_on_cpu(
     for precision in settings.precisions:
         eager = _eager_records(meter, precision, items)
         records += eager
-        if eager[0]["status"] == "ok" and chosen(row["problem_id"], settings.inductor_share_cpu):
+        if eager[0]["status"] == "ok" and _compiled_here(row, settings):
             for mode in settings.modes[1:]:
                 records += meter.records(mode, precision, items[:1])
     return _baselines(records, row, place)
@@ -162,6 +162,13 @@ def _eager_records(
             break
         records[:1] = meter.records("eager", precision, items[:1])
     return records
+
+
+def _compiled_here(row: Row, settings: MeasureSettings) -> bool:
+    calls = sum(op["count"] for op in row["ops"])
+    return calls <= settings.inductor_calls_cpu and chosen(
+        row["problem_id"], settings.inductor_share_cpu
+    )
 
 
 def chosen(problem_id: str, share: float) -> bool:

@@ -44,6 +44,7 @@ def row(code: str, rows: Sequence[int] = (64,)) -> dict[str, Any]:
     return {
         "problem_id": problem_id(code),
         "code": code,
+        "ops": [{"op": "aten.mm.default", "count": 3}],
         "shapes": shapes,
         "atol": 1e-5,
         "rtol": 1e-4,
@@ -110,6 +111,11 @@ def test_a_crash_or_a_hang_is_a_failure_that_is_tried_again(place: Workplace) ->
     hang = outcome(program("import time\ntime.sleep(99)"), place, wall_s=1.0)
     assert isinstance(crash, Failed)
     assert hang == Failed("timeout", "no eager time at the first shape")
+
+
+def test_a_problem_of_many_operations_is_not_compiled_on_a_cpu(place: Workplace) -> None:
+    found = outcome(programs.GOOD, place, inductor_share_cpu=1.0, inductor_calls_cpu=2)
+    assert [b["mode"] for b in baselines(found)] == ["eager"]
 
 
 def test_inductor_is_compared_with_eager_and_leaves_its_code(place: Workplace) -> None:
