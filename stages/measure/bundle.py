@@ -139,6 +139,30 @@ def export(
     return len(jobs)
 
 
+def not_in(
+    figures: Path, programs: Sequence[Program], precisions: Sequence[Precision]
+) -> list[Program]:
+    """The programs that lack an eager figure by this protocol in one of the precisions.
+
+    Args:
+        figures: a file that `merge` wrote.
+        programs: what could be measured.
+        precisions: in which it would be.
+    """
+    columns = ["program_sha256", "dtype", "tf32", "mode", "protocol"]
+    rows = pq.read_table(figures, columns=columns).to_pylist()
+    known = {
+        (row["program_sha256"], row["dtype"], row["tf32"])
+        for row in rows
+        if row["mode"] == "eager" and row["protocol"] == protocol.VERSION
+    }
+    return [
+        program
+        for program in programs
+        if any((digest(program.code), p.dtype, p.tf32) not in known for p in precisions)
+    ]
+
+
 def merge(
     bundle: Path, results: Path, into: Path, data: Path, *, keep_code: bool = False
 ) -> pa.Table:

@@ -31,6 +31,9 @@ def export(
     ],
     mode: Annotated[list[str], typer.Option(help="compiled modes; eager always")] = ["inductor"],  # noqa: B006
     runs: Annotated[int, typer.Option(help="timed runs of a block")] = 5,
+    unless_in: Annotated[
+        Path | None, typer.Option(help="leave out what this file of baselines has")
+    ] = None,
     programs: Annotated[
         bool, typer.Option(help="PROBLEMS is a folder of .py files in KernelBench's format")
     ] = False,
@@ -47,6 +50,8 @@ def export(
         Precision(dtype="float32", tf32=True) if name == "tf32" else Precision(dtype=name)  # type: ignore[arg-type]
         for name in dtype
     ]
+    if unless_in is not None:
+        found = bundle.not_in(unless_in, found, precisions)
     jobs = bundle.export(found, folder, precisions, ["eager", *mode], {"runs": runs})
     minutes = predicted_minutes(jobs, len(mode))
     console = Console()

@@ -222,9 +222,7 @@ class Pool:
         room = self.place.memory_bytes * MEMORY_SHARE
         return not self._children or used + _bytes_of(jobs) <= room
 
-    def _begin(
-        self, jobs: list[Job], until: float = float("inf"), *, alone: bool = False
-    ) -> None:
+    def _begin(self, jobs: list[Job], until: float = float("inf"), *, alone: bool = False) -> None:
         name = jobs[0]["job"]
         folder = self._work / name
         home, answers = folder / "home", folder / "answers"

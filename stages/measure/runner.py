@@ -106,7 +106,9 @@ class Run:
         ]
         # One dtype after the other; all shapes of a problem together, in one child.
         dtypes = list(dict.fromkeys((job["dtype"], job["tf32"]) for job in jobs))
-        jobs.sort(key=lambda j: (dtypes.index((j["dtype"], j["tf32"])), j["problem_id"], j["round"]))
+        jobs.sort(
+            key=lambda j: (dtypes.index((j["dtype"], j["tf32"])), j["problem_id"], j["round"])
+        )
         for job in jobs:
             job["group"] = f"{job['problem_id']} {job['dtype']} {job['tf32']}"
         return jobs[: self._options.limit] if self._options.limit else jobs

@@ -101,6 +101,17 @@ def test_merged_figures_are_found_by_what_was_executed(measured: Path, tmp_path:
     assert rows["program_sha256"].to_pylist().count(digest(programs.GOOD)) == 1
 
 
+def test_what_a_file_of_figures_has_need_not_be_measured_again(
+    measured: Path, tmp_path: Path
+) -> None:
+    into = tmp_path / "figures.parquet"
+    bundle.merge(measured, measured / "results", into, DATA)
+    new = bundle.Program("new", "s0", programs.GOOD + "\n# new", 0)
+    both = [bundle.Program("good", "s0", programs.GOOD, 0), new]
+    assert bundle.not_in(into, both, [Precision()]) == [new]
+    assert bundle.not_in(into, both, [Precision(), Precision(dtype="bfloat16")]) == both
+
+
 def test_merging_twice_changes_nothing(measured: Path, tmp_path: Path) -> None:
     into = tmp_path / "figures.parquet"
     bundle.merge(measured, measured / "results", into, DATA)
