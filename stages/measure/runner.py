@@ -104,8 +104,10 @@ class Run:
             and (wanted is None or any(job["problem_id"].startswith(w) for w in wanted))
             and job["round"] < (self._options.rounds or 99)
         ]
-        # One dtype after the other; all shapes of a problem together, in one child.
-        dtypes = list(dict.fromkeys((job["dtype"], job["tf32"]) for job in jobs))
+        # One dtype after the other; all shapes of a problem together, in one child. The order is the
+        # manifest's, not that of what is left: a run that goes on must not begin with another dtype.
+        everything = self._manifest["jobs"]
+        dtypes = list(dict.fromkeys((job["dtype"], job["tf32"]) for job in everything))
         jobs.sort(
             key=lambda j: (dtypes.index((j["dtype"], j["tf32"])), j["problem_id"], j["round"])
         )

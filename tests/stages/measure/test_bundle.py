@@ -81,6 +81,16 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(measured: Path) -> None:
     assert len(jobs) == len(CODES)
 
 
+def test_a_run_that_goes_on_keeps_to_the_order_of_dtypes(tmp_path: Path) -> None:
+    problems = [bundle.Program(n, "s0", CODES[n], 0) for n in ("good", "other")]
+    dtypes = [Precision(), Precision(dtype="bfloat16")]
+    bundle.export(problems, tmp_path / "b", dtypes, ["eager"], {"runs": 3})
+    run(tmp_path / "b", "--workers", "1", "--limit", "1")
+    run(tmp_path / "b", "--workers", "1")
+    order = [line["job"].rpartition("-")[2] for line in lines_of(tmp_path / "b")]
+    assert order == ["float32", "float32", "bfloat16", "bfloat16"]
+
+
 def test_canaries_stand_around_the_readings(measured: Path) -> None:
     kinds = [line["kind"] for line in journal.read(measured / "results", "results")]
     first_job = kinds.index("job")
