@@ -44,6 +44,8 @@ LIMITS_S = {
 }
 """Seconds in each phase; waiting for the gate does not count."""
 JOB_S = 1500.0
+GRACE_S = 45.0
+"""After the end of a budget: the machine may be lent, and a compilation may take minutes."""
 MAX_AUTOTUNE_COMPILE_S = 1800.0
 UNKNOWN_BYTES = 6 * 2**30  # a program whose working set nobody has estimated
 CONTEXT_BYTES = 3 * 2**29  # CUDA context, libraries' workspaces and flush buffer of one child
@@ -126,11 +128,14 @@ class Pool:
         return self
 
     def __exit__(self, *trouble: object) -> None:
+        self._end_children()
+        self._nursery.stop()
+        shutil.rmtree(self._work, ignore_errors=True)
+
+    def _end_children(self) -> None:
         for child in self._children.values():
             kill_tree(child.pid)
         self._children.clear()
-        self._nursery.stop()
-        shutil.rmtree(self._work, ignore_errors=True)
 
     def measure(
         self, jobs: Iterable[Job], until: float = float("inf")
@@ -139,14 +144,16 @@ class Pool:
 
         Args:
             jobs: what to measure, in order; neighbours with the same `group` share a child.
-            until: no job is started after this time by time.monotonic().
+            until: no job is started after this time by time.monotonic(); one that is not done GRACE_S
+                later is ended without an answer, as if it had not been started.
         """
         waiting = deque(_groups(jobs))
         again: deque[Job] = deque()  # out of memory: once more, with the GPU to itself
         last_canary = time.monotonic()
         while (waiting or again or self._children) and not self.lost:
             now = time.monotonic()
-            if now > until and not self._children:
+            if now > until and (not self._children or now > until + GRACE_S):
+                self._end_children()
                 return
             if now - last_canary > CANARY_EVERY_S:
                 self._begin([_canary_job()])

@@ -1,5 +1,6 @@
 """Children of a GPU machine: whatever a program does costs its own record."""
 
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +92,18 @@ def test_a_child_begins_no_further_job_after_the_budget(pool: Pool) -> None:
     jobs = [each | {"group": "one problem"} for each in jobs]
     done = [each["job"] for each, _ in pool.measure(jobs, until=time.monotonic() + 0.5)]
     assert done == ["slow"]
+
+
+def test_what_is_not_done_soon_after_the_budget_is_ended_without_an_answer(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[Pool.__module__], "GRACE_S", 1.0)
+    started = time.monotonic()
+    assert list(pool.measure([job("hangs", programs.HANGS)], until=started + 1)) == []
+    assert time.monotonic() - started < 20
+    assert not running("sleep 987")
+    ((_, answer),) = pool.measure([job("good", programs.GOOD)])
+    assert answer["records"][0]["status"] in ("ok", "noisy")
 
 
 def test_no_job_is_begun_after_the_budget(pool: Pool) -> None:
