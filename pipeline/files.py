@@ -117,7 +117,7 @@ def file_digest_tree(folder: Path) -> dict[str, str]:
 def sweep(folder: Path) -> None:
     """Removes what a killed run left half-written."""
     for path in folder.rglob(f"{PARTIAL}*"):
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():  # a half-made `latest` is a link to a folder
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)

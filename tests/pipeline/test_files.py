@@ -63,3 +63,12 @@ def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
     (tmp_path / "store" / "whole").write_text("x")
     sweep(tmp_path)
     assert [path.name for path in (tmp_path / "store").iterdir()] == ["whole"]
+
+
+def test_a_sweep_takes_a_half_made_link_and_leaves_what_it_points_to(tmp_path: Path) -> None:
+    (tmp_path / "release").mkdir()
+    (tmp_path / "release" / "manifest.json").write_text("{}")
+    (tmp_path / ".partial-1-latest").symlink_to("release")
+    sweep(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["release"]
+    assert (tmp_path / "release" / "manifest.json").exists()
