@@ -26,7 +26,7 @@ class Cluster(Protocol):
 
 
 class InProcess:
-    """`--workers 0`: one batch after another, in this process, which has whatever it has."""
+    """`--workers 0`: one batch after another, in this process; for debugging."""
 
     def run(self, batches: Sequence[Batch]) -> Iterator[BatchDone]:
         for batch in batches:
@@ -58,8 +58,8 @@ class OnDask:
         resource = batches[0].stage.resource(batches[0].settings)
         needs = {resource: 1} if resource else None
         # Two a worker, so that none waits for the driver; fewer where the stage asks for quiet.
-        wide = 2 * self._offering(resource) if resource else batches[0].stage.workers
-        wide = wide or 2 * self._width()
+        quiet = None if resource else batches[0].stage.workers
+        wide = quiet or 2 * self._width(resource)
         running: dict[Any, Batch] = {}
         while waiting or running:
             while waiting and len(running) < wide:
@@ -85,19 +85,18 @@ class OnDask:
                 self._local.close(timeout=10)
         self._client = self._local = None
 
-    def _width(self) -> int:
-        return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
-
-    def _offering(self, resource: str) -> int:
-        """How many workers offer a resource: more than one of it each is not used."""
+    def _width(self, resource: str) -> int:
+        """How many workers there are, or how many of them offer a resource (each counts once)."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        count: int = sum(worker["resources"].get(resource, 0) >= 1 for worker in workers)
-        if count == 0:
+        if not resource:
+            return max(1, len(workers))
+        offering: int = sum(worker["resources"].get(resource, 0) >= 1 for worker in workers)
+        if offering == 0:
             raise UsageError(
                 f"no Dask worker offers {resource}; start one with --resources {resource}=1, "
                 "and name its scheduler with --scheduler"
             )
-        return count
+        return offering
 
     def _connected(self) -> Any:
         if self._client is not None:

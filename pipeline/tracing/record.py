@@ -24,6 +24,9 @@ NEEDS_DATA = (
     UnsupportedFakeTensorException,
 )
 
+Settle = Callable[[torch.nn.Module], torch.nn.Module]
+"""Gives a model that was made of real tensors as one of the kind that is made here."""
+
 
 def record_forward(model: torch.nn.Module, inputs: list[Any], most_calls: int = MOST_CALLS) -> Tape:
     """The tape of one call. Leaves are named `input.N`, and parameters and buffers by their path.
@@ -36,10 +39,6 @@ def record_forward(model: torch.nn.Module, inputs: list[Any], most_calls: int = 
     with recording(named, most_calls) as recorder, blamed("forward_fails"):
         result = model(*inputs)
     return recorder.finish(outputs_of(result))
-
-
-Settle = Callable[[torch.nn.Module], torch.nn.Module]
-"""Gives a model that was made of real tensors as one of the kind that is made here."""
 
 
 @contextmanager

@@ -26,44 +26,48 @@ Tensors = Callable[[], AbstractContextManager[Settle]]  # of which kind, inside 
 
 def handle(request: dict[str, Any]) -> dict[str, Any]:
     torch.backends.mha.set_fastpath_enabled(False)  # one fused call would hide what it computes
-    kind, most_calls, known = request["kind"], request["most_calls"], request.get("known")
-    if kind != "fake":
-        tolerance = request.get("tolerance")
-        return {"answers": [_answer(c, kind, most_calls, tolerance) for c in request["codes"]]}
-    quick = known is not None and _same_on_meta(known["code"], known["facts"], most_calls)
-    return {"answers": [_traced(code, most_calls, quick) for code in request["codes"]]}
+    kind, most_calls = request["kind"], request["most_calls"]
+    if kind == "fake":
+        known = request.get("known")
+        quick = known is not None and _same_on_meta(known["code"], known["facts"], most_calls)
+        return {"answers": [_traced(code, most_calls, quick) for code in request["codes"]]}
+    tolerance = request.get("tolerance")
+
+    def executed(program: Program) -> dict[str, Any]:
+        facts = _facts(program, program.model(), most_calls) if kind == "real" else {}
+        return facts | _run(program, tolerance)
+
+    return {"answers": [_told(code, executed) for code in request["codes"]]}
+
+
+def _told(code: str, look: Callable[[Program], dict[str, Any]]) -> dict[str, Any]:
+    """What a look at the program shows, or its fault."""
+    try:
+        return look(Program(code))
+    except ProgramError as error:
+        return {"fault": error.reason, "detail": error.detail}
 
 
 def _traced(code: str, most_calls: int, quick: bool) -> dict[str, Any]:
     if quick:
-        told = _facts_of(code, most_calls, on_meta)
+        told = _facts_with(code, most_calls, on_meta)
         if told.get("fault") in (None, "too_many_ops"):
             return told
-    return _facts_of(code, most_calls, faking)
+    return _facts_with(code, most_calls, faking)
 
 
 def _same_on_meta(code: str, facts: dict[str, Any], most_calls: int) -> bool:
-    told = _facts_of(code, most_calls, on_meta)
+    told = _facts_with(code, most_calls, on_meta)
     told["ops"] = dict(told.get("ops", []))
     return all(told.get(name) == value for name, value in facts.items())
 
 
-def _facts_of(code: str, most_calls: int, tensors: Tensors) -> dict[str, Any]:
-    try:
-        program = Program(code)
+def _facts_with(code: str, most_calls: int, tensors: Tensors) -> dict[str, Any]:
+    def look(program: Program) -> dict[str, Any]:
         with tensors() as settle:
             return _facts(program, _model(program, settle), most_calls)
-    except ProgramError as error:
-        return {"fault": error.reason, "detail": error.detail}
 
-
-def _answer(code: str, kind: str, most_calls: int, tolerance: list[float] | None) -> dict[str, Any]:
-    try:
-        program = Program(code)
-        facts = _facts(program, program.model(), most_calls) if kind == "real" else {}
-        return facts | _run(program, tolerance)
-    except ProgramError as error:
-        return {"fault": error.reason, "detail": error.detail}
+    return _told(code, look)
 
 
 def _facts(program: Program, model: torch.nn.Module, most_calls: int) -> dict[str, Any]:
@@ -125,4 +129,4 @@ def get_init_inputs():
 # What torch imports late is imported here, once, before the server forks.
 for _kind in ("fake", "real"):
     handle({"codes": [_WARM_UP], "kind": _kind, "most_calls": 1000})
-_facts_of(_WARM_UP, 1000, on_meta)
+_facts_with(_WARM_UP, 1000, on_meta)

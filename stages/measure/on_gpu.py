@@ -43,7 +43,6 @@ def records(
         {
             **item,
             "job": f"{digest(item['code'])[:24]}-{precision.dtype}-{int(precision.tf32)}",
-            "group": f"{item['problem_id']}-{precision.dtype}-{int(precision.tf32)}",
             "dtype": precision.dtype,
             "tf32": precision.tf32,
             "modes": list(settings.modes),

@@ -1,15 +1,16 @@
 """Runs jobs in fresh children, many at once on the CPU, one at a time on the GPU.
 
-The parent: standard library only, it never touches CUDA. Jobs of one `group` (the shapes of a problem
-in one dtype) share a fresh child: creating a CUDA context and loading the libraries costs the GPU more
-time than a reading does. Children load and compile side by side on the CPU cores; the GPU itself they
-use one at a time, whoever holds the gate (gate.py), so that nothing runs beside a timing. So
-compilation runs ahead while the GPU times. A child that is late, crashes or eats the memory costs the
-job it was at; the jobs after it get a child of their own.
+The parent: standard library only, it never touches CUDA. The shapes of a problem in one dtype share a
+fresh child: creating a CUDA context and loading the libraries costs the GPU more time than a reading
+does. Children load and compile side by side on the CPU cores; the GPU itself they use one at a time,
+whoever holds the gate (gate.py), so that nothing runs beside a timing. So compilation runs ahead while
+the GPU times. A child that is late, crashes or eats the memory costs the job it was at; the jobs after
+it get a child of their own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -46,6 +47,7 @@ LIMITS_S = {
 JOB_S = 1500.0
 GRACE_S = 45.0
 """After the end of a budget: the machine may be lent, and a compilation may take minutes."""
+KILL_S = 2.0
 MAX_AUTOTUNE_COMPILE_S = 1800.0
 UNKNOWN_BYTES = 6 * 2**30  # a program whose working set nobody has estimated
 CONTEXT_BYTES = 3 * 2**29  # CUDA context, libraries' workspaces and flush buffer of one child
@@ -89,6 +91,11 @@ class Child:
     def job(self) -> Job:
         """The one it is at."""
         return self.jobs[self.done]
+
+    @property
+    def finished(self) -> bool:
+        """Whether all its jobs are done."""
+        return self.done == len(self.jobs)
 
 
 @dataclass
@@ -143,7 +150,7 @@ class Pool:
         """Jobs with their answers, in the order in which they end; canaries run in between.
 
         Args:
-            jobs: what to measure, in order; neighbours with the same `group` share a child.
+            jobs: what to measure, in order; neighbours of one problem and dtype share a child.
             until: no job is started after this time by time.monotonic(); one that is not done GRACE_S
                 later is ended without an answer, as if it had not been started.
         """
@@ -284,26 +291,32 @@ class Pool:
             self._nursery = _Nursery(self.packages, self._nursery.start)
         for name, child in list(self._children.items()):
             answers += _handed_in(child)
-            if child.done < len(child.jobs) and name not in codes:
-                late = self._late(child)
-                if late is None:
-                    continue
-                answers.append(
-                    (child.job, self._without_answer(child, "timeout", f"in phase {late}"))
-                )
-                child.done += 1
-            elif name not in codes:
-                continue  # all is handed in, the process is about to end
-            elif child.done < len(child.jobs) and (codes[name] != 0 or child.done == 0):
-                answers.append((child.job, self._crashed(child, codes[name])))
+            fault = None if child.finished else self._fault(child, codes.get(name))
+            if fault is None and name not in codes:
+                continue  # at work, or about to end
+            if fault is not None:
+                answers.append((child.job, fault))
                 child.done += 1
             kill_tree(child.pid)  # what it may have left behind
-            if child.done < len(child.jobs):
+            if not child.finished:
                 left_over.append(child.jobs[child.done :])
             del self._children[name]
             if name != "seed":
                 shutil.rmtree(child.folder, ignore_errors=True)
         return answers, left_over
+
+    def _fault(self, child: Child, code: int | None) -> Answer | None:
+        """What went wrong with the job a child is at, given its exit code if it has ended.
+
+        A child that ended in order before its last job (the budget was over, or the device lost to it)
+        has not begun the next one.
+        """
+        if code is None:
+            late = self._late(child)
+            if late is None:
+                return None
+            return self._without_answer(child, "timeout", f"in phase {late}")
+        return self._crashed(child, code) if code != 0 or child.done == 0 else None
 
     def _crashed(self, child: Child, code: int) -> Answer:
         log = child.folder / "log"
@@ -405,15 +418,15 @@ class _Nursery:
 
 
 def _groups(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Neighbours of one group together; a job without a group is one of its own."""
-    keyed = groupby(jobs, key=lambda job: job.get("group", job["job"]))
+    """Neighbours of one problem and dtype together."""
+    keyed = groupby(jobs, key=lambda job: (job["problem_id"], job["dtype"], job["tf32"]))
     return [list(group) for _, group in keyed]
 
 
 def _handed_in(child: Child) -> list[tuple[Job, Answer]]:
     """Answers that a child has left since last asked."""
     answers = []
-    while child.done < len(child.jobs):
+    while not child.finished:
         path = child.folder / "answers" / f"{child.done}.json"
         if not path.exists():
             break
@@ -438,16 +451,28 @@ def _phase(path: Path) -> tuple[str, float] | None:
 
 
 def kill_tree(pid: int) -> None:
-    """Kills a child and everything of its session, also what has left its process group."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            if int(fields[3]) == pid:  # session
-                os.kill(int(entry.name), signal.SIGKILL)
-        except (OSError, IndexError):
-            continue  # it has ended meanwhile
+    """Kills a child and everything of its session, also what has left its process group.
+
+    Returns when they are gone (SIGKILL takes its time, and what is killed may just have forked), or
+    after KILL_S: a process in an uninterruptible call of the driver can't be waited for.
+    """
+    until = time.monotonic() + KILL_S
+    while (members := _session(pid)) and time.monotonic() < until:
+        for member in members:
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                os.kill(member, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _session(pid: int) -> list[int]:
+    """The living processes of a session."""
+    members = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError):  # it has ended meanwhile
+            state, _, _, session = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:4]
+            if int(session) == pid and state != "Z":
+                members.append(int(entry.name))
+    return members
 
 
 def place_of(kind: str, tell: Callable[[str], None]) -> Place:

@@ -33,10 +33,8 @@ def joined(old: Row, new: Row) -> Row:
         return old
     medians = [*_medians(old), new["median_ms"]]
     nearest = min((new, old), key=lambda row: abs(median(row["raw_ms"]) - median(medians)))
-    reasons = set(nearest["reasons"])
-    agree = any(_apart(one, other) <= DIFFER for one, other in itertools.combinations(medians, 2))
-    if any(_apart(one, other) > DIFFER for one, other in itertools.combinations(medians, 2)):
-        reasons.add(REASON)
+    apart = [abs(a - b) / min(a, b) for a, b in itertools.combinations(medians, 2)]
+    agree, doubtful = min(apart) <= DIFFER, max(apart) > DIFFER
     value = median(nearest["raw_ms"]) if agree else None
     floor_ms = nearest["floor_ms"]
     return {
@@ -44,7 +42,7 @@ def joined(old: Row, new: Row) -> Row:
         "status": "ok" if agree else "noisy",
         "median_ms": value,
         "headroom": value / floor_ms if value and floor_ms else None,
-        "reasons": sorted(reasons),
+        "reasons": sorted({*nearest["reasons"], *([REASON] if doubtful else [])}),
         "environment": json.dumps(
             {**json.loads(nearest["environment"]), "replicates_ms": medians}, sort_keys=True
         ),
@@ -64,7 +62,3 @@ def _accepted(row: Mapping[str, Any]) -> bool:
 def _medians(row: Mapping[str, Any]) -> list[float]:
     known: list[float] = json.loads(row["environment"]).get("replicates_ms", [])
     return known or [row["median_ms"]]
-
-
-def _apart(one: float, other: float) -> float:
-    return abs(one - other) / min(one, other)

@@ -111,8 +111,6 @@ class Run:
         jobs.sort(
             key=lambda j: (dtypes.index((j["dtype"], j["tf32"])), j["problem_id"], j["round"])
         )
-        for job in jobs:
-            job["group"] = f"{job['problem_id']} {job['dtype']} {job['tf32']}"
         return jobs[: self._options.limit] if self._options.limit else jobs
 
     def _keep(self, job: Job, answer: dict[str, Any]) -> None:

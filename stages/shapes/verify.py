@@ -68,15 +68,7 @@ class Verifier:
     def _trace_all(self, codes: Sequence[str], kind: Kind) -> None:
         missing = [c for c in dict.fromkeys(codes) if (c, kind) not in self._traces]
         if len(missing) > 1:
-            told = trace_all(
-                missing,
-                kind=kind,
-                most_calls=self._most_calls(),
-                tolerance=self.problem.tolerance,
-                known=self._known(),
-                limits=self.settings.limits(),
-                minimum=self.minimum_sandbox,
-            )
+            told = trace_all(missing, **self._how(kind))
             if not isinstance(told, Fault):
                 self._traces.update(zip([(code, kind) for code in missing], told, strict=True))
 
@@ -152,8 +144,16 @@ class Verifier:
             for name, size in suggestion.sizes.items()
         }
 
-    def _most_calls(self) -> int:
-        return max(MOST_CALLS, 2 * sum(self.problem.ops.values()))
+    def _how(self, kind: Kind) -> dict[str, Any]:
+        """The options of a trace."""
+        return {
+            "kind": kind,
+            "most_calls": max(MOST_CALLS, 2 * sum(self.problem.ops.values())),
+            "tolerance": self.problem.tolerance,
+            "known": self._known() if kind == "fake" else None,
+            "limits": self.settings.limits(),
+            "minimum": self.minimum_sandbox,
+        }
 
     def _known(self) -> dict[str, Any]:
         """What `validate` has found out about the program at the author's sizes."""
@@ -165,15 +165,7 @@ class Verifier:
         self, suggestion: Suggestion, kind: Kind, sizes: Mapping[str, int]
     ) -> dict[str, Any] | Rejection:
         code = self._code(sizes)
-        told = self._traces.get((code, kind)) or trace(
-            code,
-            kind=kind,
-            most_calls=self._most_calls(),
-            tolerance=self.problem.tolerance,
-            known=self._known(),
-            limits=self.settings.limits(),
-            minimum=self.minimum_sandbox,
-        )
+        told = self._traces.get((code, kind)) or trace(code, **self._how(kind))
         if isinstance(told, Fault):
             if told.reason in LIMITS:
                 return Rejection(suggestion, LIMITS[told.reason], told.reason)

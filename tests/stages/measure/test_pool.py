@@ -77,7 +77,7 @@ def test_the_shapes_of_a_problem_share_a_child_until_one_of_them_ends_it(
 
     monkeypatch.setattr(pool, "_begin", noted)
     codes = {"a": programs.GOOD, "b": programs.DIES, "c": programs.OTHER, "d": programs.GOOD}
-    jobs = [job(name, code) | {"group": "one problem"} for name, code in codes.items()]
+    jobs = [job(name, code) | {"problem_id": "one problem"} for name, code in codes.items()]
     answers = {done["job"]: answer["records"] for done, answer in pool.measure(jobs)}
     assert begun == [["a", "b", "c", "d"], ["c", "d"]]
     assert {name: [r["key"] for r in records] for name, records in answers.items()} == {
@@ -89,7 +89,7 @@ def test_the_shapes_of_a_problem_share_a_child_until_one_of_them_ends_it(
 
 def test_a_child_begins_no_further_job_after_the_budget(pool: Pool) -> None:
     jobs = [job("slow", programs.SLOW_TO_LOAD), job("next", programs.GOOD)]
-    jobs = [each | {"group": "one problem"} for each in jobs]
+    jobs = [each | {"problem_id": "one problem"} for each in jobs]
     done = [each["job"] for each, _ in pool.measure(jobs, until=time.monotonic() + 0.5)]
     assert done == ["slow"]
 
