@@ -12,7 +12,7 @@ A bundle is a folder that needs Python, torch and triton, nothing of this projec
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
@@ -46,6 +46,8 @@ from kernelset_measure.runner import main  # noqa: E402
 if __name__ == "__main__":
     sys.exit(main(FOLDER, sys.argv[1:]))
 '''
+Reading = tuple[str, str, bool]
+"""A program's sha256, dtype and tf32."""
 _KEY = ("program_sha256", "mode", "device", "dtype", "tf32")
 
 
@@ -105,6 +107,7 @@ def export(
     precisions: Sequence[Precision],
     modes: Sequence[str],
     rules: Mapping[str, Any],
+    known: Container[Reading] = (),
 ) -> int:
     """Writes a bundle and gives the number of its jobs.
 
@@ -114,16 +117,23 @@ def export(
         precisions: each program is measured in each of them.
         modes: eager first.
         rules: fields of `protocol.Rules` that differ from the GPU's own.
+        known: what needs no job, see `settled`.
 
     Raises:
         UsageError: the folder is there already.
     """
     if folder.exists():
         raise UsageError(f"{folder} is there already; a bundle is a new folder")
-    texts = {digest(program.code): program.code for program in programs}
+    wanted = [
+        (program, precision)
+        for program in programs
+        for precision in precisions
+        if (digest(program.code), precision.dtype, precision.tf32) not in known
+    ]
+    texts = {digest(program.code): program.code for program, _ in wanted}
     lines = [json.dumps({"sha256": name, "code": code}) for name, code in texts.items()]
     data = "".join(line + "\n" for line in lines).encode()
-    jobs = [_job(program, precision, modes) for program in programs for precision in precisions]
+    jobs = [_job(program, precision, modes) for program, precision in wanted]
     manifest = {
         "protocol": protocol.VERSION,
         "code_digest": code_digest(),
@@ -139,28 +149,22 @@ def export(
     return len(jobs)
 
 
-def not_in(
-    figures: Path, programs: Sequence[Program], precisions: Sequence[Precision]
-) -> list[Program]:
-    """The programs that lack an eager figure by this protocol in one of the precisions.
+def settled(figures: Path) -> set[Reading]:
+    """What a file of baselines already knows by this protocol.
+
+    A reading that ended in a crash or a time-out may owe that to the machine: it is not settled.
 
     Args:
         figures: a file that `merge` wrote.
-        programs: what could be measured.
-        precisions: in which it would be.
     """
-    columns = ["program_sha256", "dtype", "tf32", "mode", "protocol"]
-    rows = pq.read_table(figures, columns=columns).to_pylist()
-    known = {
+    columns = ["program_sha256", "dtype", "tf32", "mode", "protocol", "status"]
+    return {
         (row["program_sha256"], row["dtype"], row["tf32"])
-        for row in rows
-        if row["mode"] == "eager" and row["protocol"] == protocol.VERSION
+        for row in pq.read_table(figures, columns=columns).to_pylist()
+        if row["mode"] == "eager"
+        and row["protocol"] == protocol.VERSION
+        and row["status"] not in ("crash", "timeout")
     }
-    return [
-        program
-        for program in programs
-        if any((digest(program.code), p.dtype, p.tf32) not in known for p in precisions)
-    ]
 
 
 def merge(

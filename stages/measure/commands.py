@@ -50,12 +50,11 @@ def export(
         Precision(dtype="float32", tf32=True) if name == "tf32" else Precision(dtype=name)  # type: ignore[arg-type]
         for name in dtype
     ]
-    if unless_in is not None:
-        found = bundle.not_in(unless_in, found, precisions)
-    jobs = bundle.export(found, folder, precisions, ["eager", *mode], {"runs": runs})
+    known = bundle.settled(unless_in) if unless_in else set()
+    jobs = bundle.export(found, folder, precisions, ["eager", *mode], {"runs": runs}, known)
     minutes = predicted_minutes(jobs, len(mode))
     console = Console()
-    console.print(f"{folder}: {len(found)} programs, {jobs} jobs, about {minutes:.0f} GPU minutes")
+    console.print(f"{folder}: {jobs} jobs of {len(found)} programs, about {minutes:.0f} GPU minutes")
     console.print(f"there: python3 {folder.name}/run.py --out RESULTS")
 
 

@@ -14,7 +14,7 @@ Request:
     cores      {timing, compiling}: cores for whoever holds the gate, and for all others; or null
     phases     file to write the current phase to, for the time limits of a parent, or null
     partial    file to leave each finished record in, or null
-    until      time.monotonic() after which no program is begun; optional
+    until      time.monotonic() after which only the first program is begun; optional
     count      whether to count flops and bytes
 Answer:
     {"records": [...], "environment": {...}, "state": {...}}; one record for each program and mode,
@@ -80,13 +80,13 @@ def answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One answer for each program, as soon as it is there.
 
     Ends early where the device is lost to this process, or when `until` is over: what is missing
-    then was not begun.
+    then was not begun. The first is always begun, so that a process without an answer is a crash.
     """
     device = CudaDevice() if request["device"] == "cuda" else CpuDevice(_flush_bytes(request))
     _set_precision(request["tf32"])
     session = Session(request, device)
-    for item in request["programs"]:
-        if time.monotonic() > request.get("until", float("inf")):
+    for place, item in enumerate(request["programs"]):
+        if place and time.monotonic() > request.get("until", float("inf")):
             return
         with torch.no_grad():
             records = session.measure(item)

@@ -94,6 +94,12 @@ def test_a_child_begins_no_further_job_after_the_budget(pool: Pool) -> None:
     assert done == ["slow"]
 
 
+def test_a_job_that_the_budget_overtakes_at_its_start_is_no_crash(pool: Pool) -> None:
+    until = time.monotonic() + 0.02  # before a child can have begun
+    [(_, answer)] = pool.measure([job("last", programs.GOOD)], until=until)
+    assert answer["records"][0]["status"] in ("ok", "noisy")
+
+
 def test_what_is_not_done_soon_after_the_budget_is_ended_without_an_answer(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
