@@ -4,6 +4,7 @@ import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from pipeline.source.trees import walk
 from stages.extract.resolve import Library, Local, Module, Resolver
 
 MAX_VALUES = 4
@@ -67,7 +68,7 @@ def calls_of(module: Module, name: str) -> list[ast.Call]:
 
 
 def _means_the_same(resolver: Resolver, module: Module, value: ast.expr) -> bool:
-    for node in ast.walk(value):
+    for node in walk(value):
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
                 if name in ("None", "True", "False", "dict", "list", "tuple", "int", "float"):

@@ -6,8 +6,9 @@ need is not needed either.
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from pipeline.source.trees import walk
 from stages.extract.edits import Edit, Edits, edit_class, edit_node
 from stages.extract.names import AVAILABILITY, STAND_INS
 from stages.extract.resolve import InPackage, Library, Local, Module, Outside, Resolver
@@ -88,8 +89,8 @@ class _Collector:
     def collect(self, module: Module, node: ast.ClassDef, more: Sequence[ast.expr]) -> Closure:
         target = self._add(module, node)
         argument_uses = Piece(module, node)
-        if more:
-            self._resolve(argument_uses, reads(more))
+        for expression in more:
+            self._resolve(argument_uses, reads(expression))
         while self.queue or self._revive():
             if not self.queue:
                 continue
@@ -145,14 +146,13 @@ class _Collector:
 
     def _read(self, piece: Piece, nodes: list[ast.AST]) -> None:
         for node in nodes:
-            found = reads([node])
+            found = reads(node)
             if isinstance(piece.node, ast.ClassDef) and isinstance(node, ast.FunctionDef):
                 # A decorator such as @size.setter and a default see the class's own names.
                 own = names_in(piece.node)
                 line = node.body[0].lineno
-                found.uses = [
-                    one for one in found.uses if one.name not in own or one.node.lineno >= line
-                ]
+                uses = [one for one in found.uses if one.name not in own or one.node.lineno >= line]
+                found = replace(found, uses=uses)
             self.attributes |= found.attributes
             self._resolve(piece, found)
 
@@ -226,7 +226,7 @@ def names_in(node: ast.ClassDef) -> set[str]:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
             found |= {
                 inner.id
-                for inner in ast.walk(statement)
+                for inner in walk(statement)
                 if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
             }
     return found

@@ -2,6 +2,7 @@
 
 import ast
 
+from pipeline.source.trees import walk
 from stages.extract.modules import locate
 from stages.extract.resolve import Local, Module, Resolver
 
@@ -25,7 +26,7 @@ def config_defaults(
             annotation = ast.parse(annotation.value, mode="eval").body
         except SyntaxError:
             return {}
-    for node in ast.walk(annotation):
+    for node in walk(annotation):
         if isinstance(node, ast.Name | ast.Attribute):
             origin, _ = locate(resolver, module, node)
             if isinstance(origin, Local) and isinstance(origin.statement, ast.ClassDef):
@@ -85,12 +86,12 @@ def fields_of(
 
 def _derived(found: dict[str, str], function: ast.FunctionDef) -> None:
     """`self.a = self.b` where a has no value of its own."""
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Assign(
                 targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
             ) if found.get(name) == "None":
-                for inner in ast.walk(value):
+                for inner in walk(value):
                     match inner:
                         case ast.Attribute(value=ast.Name(id="self"), attr=other) if (
                             other != name and other in found

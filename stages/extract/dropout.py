@@ -2,11 +2,13 @@
 
 import ast
 
+from pipeline.source.trees import walk
+
 
 def without_dropout(body: str) -> tuple[str, int]:
     """Sets every literal dropout probability to 0.0; gives the text and how many there were."""
     spots: list[tuple[int, int, int, str]] = []
-    for node in ast.walk(ast.parse(body)):
+    for node in walk(ast.parse(body)):
         match node:
             case ast.Call(func=function):
                 name = ast.unparse(function).split(".")[-1]

@@ -7,6 +7,7 @@ dropped decorator's import is not needed either.
 import ast
 from dataclasses import dataclass, field
 
+from pipeline.source.trees import walk
 from stages.extract import einops
 from stages.extract.names import (
     ACCELERATOR,
@@ -24,6 +25,7 @@ from stages.extract.names import (
 from stages.extract.resolve import Library, Local, Module, Outside, Resolver
 
 Position = tuple[int, int]
+_EINOPS = frozenset((*einops.FUNCTIONS, *einops.LAYERS, *einops.PACKING, "einsum"))
 
 
 @dataclass(frozen=True)
@@ -91,11 +93,16 @@ def edit_class(resolver: Resolver, module: Module, node: ast.ClassDef) -> Edits:
     return edits
 
 
+_EDITED = (ast.Call, ast.Attribute, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
 def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
     """Logging, availability questions, numpy on numbers and the like, anywhere inside."""
     edits = Edits()
     _quiet(module, node, edits)
-    for child in ast.walk(node):
+    for child in walk(node):
+        if not isinstance(child, _EDITED):
+            continue
         match child:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 _decorators(resolver, module, child, edits)
@@ -153,9 +160,11 @@ def _about_the_machine(name: str) -> str:
 
 
 def _is_einops(resolver: Resolver, module: Module, call: ast.Call) -> bool:
-    parts = ast.unparse(call.func).split(".")
-    if parts[-1] not in {*einops.FUNCTIONS, *einops.LAYERS, *einops.PACKING, "einsum"}:
-        return False
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _EINOPS:
+            parts = ast.unparse(call.func).split(".")
+        case _:
+            return False
     origin = resolver.find(module, parts[0])
     if origin is None and len(parts) == 1:
         return parts[0] in ("rearrange", "Rearrange")  # nobody else's names

@@ -4,6 +4,7 @@ import ast
 import re
 from typing import Any
 
+from pipeline.source.trees import walk
 from stages.extract.closure import Closure
 
 _ROLES = {
@@ -84,7 +85,7 @@ def _unpacked(forward: ast.FunctionDef, names: list[str]) -> list[tuple[str, lis
     found = []
     assigned: set[str] = set()
     for statement in forward.body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             match node:
                 case ast.Assign(targets=[ast.Tuple(elts=elements)], value=value):
                     owner = _shape_owner(value)
@@ -95,7 +96,7 @@ def _unpacked(forward: ast.FunctionDef, names: list[str]) -> list[tuple[str, lis
                     ):
                         axes = [one.id if isinstance(one, ast.Name) else "_" for one in elements]
                         found.append((owner, axes))
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 assigned.add(node.id)
     return found
@@ -138,7 +139,7 @@ def soft_attributes(closure: Closure) -> set[str]:
     soft: set[str] = set()
     hard: set[str] = set()
     for piece in closure.pieces.values():
-        for node in ast.walk(piece.node):
+        for node in walk(piece.node):
             match node:
                 case ast.Call(
                     func=ast.Name(id="getattr" | "hasattr"),

@@ -5,6 +5,8 @@ import re
 import warnings
 from dataclasses import dataclass
 
+from pipeline.source.trees import children
+
 MAX_CHARACTERS = 4_000_000
 MAX_DEPTH = 90
 """Brackets or indents. Python's own tokeniser stops at 200 and 100; trees near it overflow walkers."""
@@ -62,7 +64,7 @@ def _tree_depth(tree: ast.AST) -> int:
     level: list[ast.AST] = [tree]
     depth = 0
     while level and depth <= MAX_CHAIN:
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [child for node in level for child in children(node)]
         depth += 1
     return depth
 

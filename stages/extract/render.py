@@ -6,11 +6,12 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pipeline.source.trees import walk
 from stages.extract.closure import MAX_LINES, Closure, NotClosed, Piece, Target, methods, ordered
 from stages.extract.edits import Edit, Edits
 from stages.extract.names import STAND_INS, WRITTEN
 from stages.extract.resolve import Library, Module
-from stages.extract.scope import BUILTINS, Use, bindings
+from stages.extract.scope import BUILTINS, Use, bindings, reads
 
 RESERVED = frozenset({"Model", "get_inputs", "get_init_inputs", *WRITTEN})
 
@@ -227,7 +228,7 @@ def _renames(piece: Piece, naming: _Naming, edits: Edits) -> bool:
         if new != node.name:
             edits.add(_definition_name(piece, node, new))
     else:
-        for child in ast.walk(node):
+        for child in walk(node):
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
                 new = naming.of(piece, child.id)
                 if new != child.id:
@@ -251,17 +252,11 @@ def _definition_name(piece: Piece, node: ast.ClassDef | ast.FunctionDef, new: st
 
 
 def _has_foreign_annotations(piece: Piece) -> bool:
-    known = {use.name for use, target in piece.uses if target.kind == "library"}
-    from stages.extract.scope import reads
-
-    nodes: list[ast.AST] = [piece.node]
+    known = {use.name for use, target in piece.uses if target.kind == "library"} | BUILTINS
+    nodes: list[ast.stmt] = [piece.node]
     if isinstance(piece.node, ast.ClassDef):
-        kept = [one for one in piece.node.body if not _is_dead(piece, one)]
-        nodes = list(kept)
-    for use in reads(nodes).annotations:
-        if use.name not in known and use.name not in BUILTINS:
-            return True
-    return any(isinstance(one, ast.Constant) and False for one in ())
+        nodes = [one for one in piece.node.body if not _is_dead(piece, one)]
+    return any(use.name not in known for node in nodes for use in reads(node).annotations)
 
 
 def _is_dead(piece: Piece, node: ast.stmt) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
+from pipeline.source.trees import walk
 from stages.extract.parsing import Unparsable, parse
 from stages.extract.scope import Binding, Imported, bindings
 
@@ -81,7 +82,7 @@ class Module:
     def calls(self) -> dict[str, list[ast.Call]]:
         """Calls by the last name of what they call."""
         found: dict[str, list[ast.Call]] = {}
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             match node:
                 case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
                     found.setdefault(name, []).append(node)

@@ -4,6 +4,9 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+
+from pipeline.source.trees import children, walk
 
 BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__class__"}
 
@@ -19,7 +22,7 @@ class Use:
 
 @dataclass
 class Reads:
-    """All that a piece of code reads."""
+    """All that a piece of code reads; shared, not to be changed once it is complete."""
 
     uses: list[Use] = field(default_factory=list)
     annotations: list[Use] = field(default_factory=list)  # read by annotations only
@@ -116,7 +119,7 @@ def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Imported | None]]:
             yield name, None
         case ast.Assign(targets=targets):
             for target in targets:
-                for node in ast.walk(target):
+                for node in walk(target):
                     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                         yield node.id, None
         case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
@@ -125,11 +128,11 @@ def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Imported | None]]:
             yield name, None
 
 
-def reads(nodes: Iterable[ast.AST]) -> Reads:
-    """What these statements or expressions read, taken together."""
+@lru_cache(maxsize=1 << 14)
+def reads(node: ast.AST) -> Reads:
+    """What a statement or an expression reads; remembered, for many classes share their helpers."""
     walker = _Walker()
-    for node in nodes:
-        walker.visit(node, frozenset(), early=True)
+    walker.visit(node, frozenset(), early=True)
     return walker.found
 
 
@@ -156,16 +159,16 @@ class _Walker:
                 inner = bound | {
                     name.id
                     for generator in node.generators
-                    for name in ast.walk(generator.target)
+                    for name in walk(generator.target)
                     if isinstance(name, ast.Name)
                 }
-                for child in ast.iter_child_nodes(node):
+                for child in children(node):
                     self.visit(child, inner, early)
             case ast.Constant(value=str() as text):
                 if text.isidentifier():
                     self.found.attributes.add(text)
             case _:
-                for child in ast.iter_child_nodes(node):
+                for child in children(node):
                     self.visit(child, bound, early)
 
     def _use(
@@ -266,7 +269,7 @@ def _locals(body: Iterable[ast.stmt]) -> frozenset[str]:
             case (
                 ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp()
             ):
-                for child in ast.walk(node):
+                for child in walk(node):
                     if isinstance(child, ast.NamedExpr) and isinstance(child.target, ast.Name):
                         found.add(child.target.id)
                 continue
@@ -278,14 +281,14 @@ def _locals(body: Iterable[ast.stmt]) -> frozenset[str]:
                 found |= {(alias.asname or alias.name).split(".")[0] for alias in names}
             case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
                 found.add(name)
-        stack.extend(ast.iter_child_nodes(node))
+        stack.extend(children(node))
     return frozenset(found)
 
 
 def _globals(body: Iterable[ast.stmt]) -> frozenset[str]:
     found: set[str] = set()
     for statement in body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.Global):
                 found |= set(node.names)
     return frozenset(found)

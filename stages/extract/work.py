@@ -67,7 +67,7 @@ def outcomes(row: Row, settings: ExtractSettings, workplace: Workplace) -> list[
     return results or [Removed("no_module", "no class of the file descends from nn.Module")]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _files(package_sha256: str, shared: Path) -> Files:
     """The files of a row's package; parsed ones stay for the next row."""
     return Package(read_package(package_sha256, shared)) if package_sha256 else OneFile()

@@ -54,7 +54,9 @@ def export(
     jobs = bundle.export(found, folder, precisions, ["eager", *mode], {"runs": runs}, known)
     minutes = predicted_minutes(jobs, len(mode))
     console = Console()
-    console.print(f"{folder}: {jobs} jobs of {len(found)} programs, about {minutes:.0f} GPU minutes")
+    console.print(
+        f"{folder}: {jobs} jobs of {len(found)} programs, about {minutes:.0f} GPU minutes"
+    )
     console.print(f"there: python3 {folder.name}/run.py --out RESULTS")
 
 

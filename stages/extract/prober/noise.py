@@ -24,7 +24,11 @@ _FILLING = _BY_FAN_IN | _BY_SPREAD | {"uniform_"}
 def normal(dims: tuple[int, ...]) -> torch.Tensor:
     """Like torch.randn."""
     count = math.prod(dims)
-    return _laid_out(_NORMAL, count).view(dims) if count >= _LARGE else torch.randn(dims)
+    if count < _LARGE:
+        return torch.randn(dims)
+    drawn = torch.empty(dims)
+    _lay(_NORMAL, drawn)
+    return drawn
 
 
 def fill(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor | None:
@@ -38,7 +42,7 @@ def fill(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tens
     target = args[0] if args else kwargs.get("tensor")
     if not isinstance(target, torch.Tensor) or target.dtype != torch.float32:
         return None
-    if target.numel() < _LARGE or target.device.type != "cpu":
+    if target.numel() < _LARGE or target.device.type != "cpu" or not target.is_contiguous():
         return None
     if name == "uniform_":
         low, high = _numbers(args, kwargs, ("from", "a"), ("to", "b"))
@@ -51,11 +55,16 @@ def fill(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tens
     else:
         return None
     with torch.no_grad():
-        return target.copy_(_laid_out(block, target.numel()).view(target.shape))
+        _lay(block, target)
+    return target
 
 
-def _laid_out(block: torch.Tensor, count: int) -> torch.Tensor:
-    return block.repeat(-(-count // block.numel()))[:count]
+def _lay(block: torch.Tensor, target: torch.Tensor) -> None:
+    """Writes the block into a contiguous tensor, again and again."""
+    flat = target.view(-1)
+    whole = flat.numel() // block.numel() * block.numel()
+    flat[:whole].view(-1, block.numel()).copy_(block)
+    flat[whole:].copy_(block[: flat.numel() - whole])
 
 
 def _numbers(
