@@ -126,8 +126,8 @@ def export(
         raise UsageError(f"{folder} is there already; a bundle is a new folder")
     wanted = [
         (program, precision)
+        for precision in precisions  # the order in which a run does them
         for program in programs
-        for precision in precisions
         if (digest(program.code), precision.dtype, precision.tf32) not in known
     ]
     texts = {digest(program.code): program.code for program, _ in wanted}
