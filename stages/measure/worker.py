@@ -66,6 +66,8 @@ _WRONG_DTYPE = (
     "expected dtype",
     "not implemented for 'BFloat16'",
     "mat1 and mat2 must have the same",
+    "Unsupported dtype",
+    "to have type Float",
 )
 
 
