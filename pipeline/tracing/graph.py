@@ -16,6 +16,8 @@ Seen as equal
 - SiLU, CELU and ELU, softmax-cross-entropy pieces, fused attention, RMS and layer norm and their spelled-out forms;
 - fused attention, causal or not (its mask is not spelled out);
 - a convolution or matrix product with a bias and without one;
+- a learned vector that scales or shifts, such as a norm's weight, and none: it begins as 1 or 0 and
+  is what a model learns, not what it computes;
 - dropout outside training, casts, copies, in-place and out-of-place forms;
 - views that only rename axes or repeat elements (reshape, transpose, expand, …).
 
@@ -30,7 +32,7 @@ Kept apart
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -40,7 +42,8 @@ from pipeline.tracing.tape import Call, Slot, Tape
 
 # 2: a bias no longer tells two problems apart
 # 3: nor does a guard such as `+ eps`; CELU is ELU
-RULES = 3  # bump with any change of what is seen as equal: stored fingerprints become stale
+# 4: nor does a learned vector that scales or shifts
+RULES = 4  # bump with any change of what is seen as equal: stored fingerprints become stale
 
 GUARD = 1e-3
 """A number up to this that is added, or bounds from below, only keeps a divisor from zero."""
@@ -78,10 +81,14 @@ SYMMETRIC = frozenset((
 
 @dataclass(frozen=True)
 class Value:
-    """A node's digest, and whether a numeric factor is to be applied to it."""
+    """A node's digest, whether a numeric factor is to be applied to it, whether it is learned.
+
+    Learned are parameters with one axis at most, and what is computed from them alone.
+    """
 
     key: str
     scaled: bool = False
+    learned: bool = False
 
 
 def fingerprint(tape: Tape) -> str:
@@ -108,11 +115,17 @@ class _Builder:
         if value is None:
             tensor = self._tape.values[index]
             kind = "f" if tensor.is_floating_point() else "b" if tensor.dtype == torch.bool else "i"
-            value = self._values[index] = Value(_digest("leaf", kind))
+            learned = isinstance(tensor, torch.nn.Parameter) and _is_vector(tensor)
+            value = self._values[index] = Value(_digest("leaf", kind), learned=learned)
         return value
 
     def add(self, call: Call) -> None:
         results = self._results(call)
+        if call.reads and all(self.of(index).learned for index in call.reads):
+            results = [
+                replace(value, learned=_is_vector(self._tape.values[index]))
+                for value, index in zip(results, call.writes, strict=False)
+            ]
         if call.in_place:
             self._overwrite(call.writes[0], results[0])
             results = results[1:]
@@ -192,9 +205,9 @@ class _Builder:
             case "sum" | "mean":
                 return self._total(call, tensors[0])
             case "native_layer_norm":
-                return self._layer_norm(tensors)
+                return self._layer_norm(tensors[0])
             case "_fused_rms_norm":
-                return self._rms_norm(tensors)
+                return self._normed(tensors[0])
             case "relu":
                 return self._node("relu", tensors[0])
             case "clamp" | "relu_like":
@@ -297,22 +310,15 @@ class _Builder:
         total = Value(_digest("sum", scope, value.key), value.scaled)
         return self._scale(total) if call.name == "mean" else total
 
-    def _layer_norm(self, tensors: list[Value]) -> Value:
-        image, *affine = tensors
+    # A norm's own weight and bias are learned, however many axes they have.
+
+    def _layer_norm(self, image: Value) -> Value:
         centred = self._sum([image, self._scale(self._some_sum(image))])
-        spread = self._scale(self._some_sum(self._product([centred, centred])))
-        return self._affine(centred, spread, affine)
+        return self._normed(centred)
 
-    def _rms_norm(self, tensors: list[Value]) -> Value:
-        image, *affine = tensors
-        return self._affine(
-            image, self._scale(self._some_sum(self._product([image, image]))), affine
-        )
-
-    def _affine(self, image: Value, spread: Value, affine: list[Value]) -> Value:
-        root = self._node("sqrt", spread)
-        normed = self._product([image, self._inverse(root), *affine[:1]])
-        return self._sum([normed, affine[1]]) if len(affine) > 1 else normed
+    def _normed(self, image: Value) -> Value:
+        spread = self._scale(self._some_sum(self._product([image, image])))
+        return self._product([image, self._inverse(self._node("sqrt", spread))])
 
     def _some_sum(self, value: Value) -> Value:
         return Value(_digest("sum", "some", value.key), value.scaled)
@@ -347,6 +353,8 @@ class _Builder:
     def _other(self, name: str, call: Call, tensors: list[Value]) -> Value:
         words = [arg for arg in (*call.args, *call.kwargs.values()) if isinstance(arg, str)]
         name = ":".join([name, *words])  # e.g. gelu's approximation
+        if "batch_norm" in name or "group_norm" in name:
+            tensors = _computed(tensors)
         seen = [_seen(value) for value in tensors]
         if name in SYMMETRIC:
             seen.sort()
@@ -370,6 +378,9 @@ class _Builder:
         return self._sum([result, *more]) if more else result
 
     def _sum(self, operands: list[Value]) -> Value:
+        operands = _computed(operands)
+        if len(operands) == 1:
+            return operands[0]
         flat: Counter[str] = Counter()
         for operand in operands:
             terms = self._terms.get("+" + operand.key) if not operand.scaled else None
@@ -380,6 +391,9 @@ class _Builder:
         return self._commuting("+", flat, scaled=False)
 
     def _product(self, operands: list[Value]) -> Value:
+        operands = _computed(operands)
+        if len(operands) == 1:
+            return operands[0]
         flat: Counter[str] = Counter()
         scaled = False
         for operand in operands:
@@ -393,10 +407,10 @@ class _Builder:
         return Value(key, scaled)
 
     def _scale(self, value: Value) -> Value:
-        return Value(value.key, True)
+        return replace(value, scaled=True)
 
     def _inverse(self, value: Value) -> Value:
-        return Value(_digest("reciprocal", value.key), value.scaled)
+        return replace(value, key=_digest("reciprocal", value.key))
 
     def _node(self, name: str, *operands: Value) -> Value:
         return Value(_digest(name, *(_seen(operand) for operand in operands)))
@@ -413,6 +427,15 @@ class _Builder:
         if isinstance(argument, list | tuple):
             return [self._operand(part) for part in argument]
         return argument
+
+
+def _computed(operands: list[Value]) -> list[Value]:
+    """The operands that are not merely learned; all of them if there is no other."""
+    return [value for value in operands if not value.learned] or operands
+
+
+def _is_vector(tensor: torch.Tensor) -> bool:
+    return tensor.numel() == max(tensor.shape, default=1)
 
 
 def _position(call: Call, place: int, whole: torch.Tensor) -> str:

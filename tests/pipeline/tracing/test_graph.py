@@ -52,6 +52,24 @@ SAME = {
             "return self.g * ((x - m) / torch.sqrt(v + 1e-6)) + self.h",
             init="self.g = nn.Parameter(torch.rand(D))\nself.h = nn.Parameter(torch.rand(D))",
         ),
+        program("return self.norm(x)", init="self.norm = nn.LayerNorm(D, bias=False)"),
+        program("return self.norm(x)", init="self.norm = nn.LayerNorm((B, D))"),
+        program(
+            "return F.layer_norm(x, (D,)) * (1 + self.g)",
+            init="self.g = nn.Parameter(torch.zeros(D))",
+        ),
+        program(
+            "return torch.addcmul(self.h, F.layer_norm(x, (D,)), self.g.exp())",
+            init="self.g = nn.Parameter(torch.zeros(D))\nself.h = nn.Parameter(torch.zeros(1, D))",
+        ),
+    ],
+    "batch norm": [
+        program("return self.norm(x)", init="self.norm = nn.BatchNorm1d(D)"),
+        program("return self.norm(x)", init="self.norm = nn.BatchNorm1d(D, affine=False)"),
+    ],
+    "layer scale": [
+        program("return x + self.g * x.tanh()", init="self.g = nn.Parameter(torch.ones(D))"),
+        program("return x + x.tanh()"),
     ],
     "writing into a fresh tensor": [
         program("return torch.tanh(x) + 1"),
@@ -121,6 +139,14 @@ def test_different_computations_have_different_fingerprints() -> None:
     prints = {body: fingerprint(program(body)) for body in bodies}
     for one, other in itertools.combinations(bodies, 2):
         assert prints[one] != prints[other], (one, other)
+
+
+def test_a_learned_vector_is_no_operand_and_any_other_tensor_is_one() -> None:
+    plain = fingerprint(program("return x.tanh()"))
+    for init in ("nn.Parameter(torch.ones(D))", "nn.Parameter(torch.tensor(2.0))"):
+        assert fingerprint(program("return x.tanh() / self.g", init=f"self.g = {init}")) == plain
+    for init in ("nn.Parameter(torch.ones(B, D))", "nn.Buffer(torch.ones(D))"):
+        assert fingerprint(program("return x.tanh() / self.g", init=f"self.g = {init}")) != plain
 
 
 def test_convolutions_differ_by_kind_and_not_by_kernel() -> None:
