@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from pipeline.tracing import cost, graph, ops
+from pipeline.tracing.rules import GRAPH_RULES
 from pipeline.tracing.tape import Tape
 
 Facts = dict[str, Any]
@@ -20,7 +21,7 @@ def facts_of(tape: Tape, model: torch.nn.Module, inputs: list[Any]) -> Facts:
         "random_ops": sorted({call.name for call in tape.calls} & ops.RANDOM),
         "depends_on_data": depends_on_data(tape),
         "graph_sha256": graph.fingerprint(tape),
-        "graph_rules": graph.RULES,
+        "graph_rules": GRAPH_RULES,
         "parameters": sum(p.numel() for p in model.parameters()),
         "flops": everything,
         "flops_matrix": matrix,

@@ -2,7 +2,7 @@
 
 Two programs with one fingerprint do the same computation up to sizes, numeric constants and data
 layout. The rules lean to equality, because the fingerprint is used to keep a held-out benchmark
-out: a false match costs one problem, a missed one costs trust. (rules: `RULES`)
+out: a false match costs one problem, a missed one costs trust. (version: rules.py)
 
 Seen as equal
 - functional and module form, names, helpers, order of independent statements; dead code;
@@ -39,11 +39,6 @@ import torch
 
 from pipeline.tracing import ops
 from pipeline.tracing.tape import Call, Slot, Tape
-
-# 2: a bias no longer tells two problems apart
-# 3: nor does a guard such as `+ eps`; CELU is ELU
-# 4: nor does a learned vector that scales or shifts
-RULES = 4  # bump with any change of what is seen as equal: stored fingerprints become stale
 
 GUARD = 1e-3
 """A number up to this that is added, or bounds from below, only keeps a divisor from zero."""
@@ -435,7 +430,7 @@ def _computed(operands: list[Value]) -> list[Value]:
 
 
 def _is_vector(tensor: torch.Tensor) -> bool:
-    return tensor.numel() == max(tensor.shape, default=1)
+    return bool(tensor.numel() == max(tensor.shape, default=1))
 
 
 def _position(call: Call, place: int, whole: torch.Tensor) -> str:

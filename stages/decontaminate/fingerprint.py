@@ -12,6 +12,7 @@ from typing import Any
 from pipeline.errors import UsageError
 from pipeline.sandbox import Fault, Limits
 from pipeline.source.canonical import canonical_form
+from pipeline.tracing.rules import GRAPH_RULES
 from stages.decontaminate.control import probe_vectors
 from stages.decontaminate.embedders import Embedder
 from stages.decontaminate.features import features_of
@@ -97,15 +98,13 @@ def provenance(
     benchmark: str, commit: str, rows: Sequence[dict[str, Any]], embedders: Sequence[Embedder]
 ) -> Provenance:
     """What a fingerprint file says about itself."""
-    from pipeline.tracing.graph import RULES
-
     tools = {name: importlib.metadata.version(name) for name in _TOOLS}
     return Provenance(
         benchmark=benchmark,
         commit=commit,
         problems=len(rows),
         traced=sum(row["graph_sha256"] is not None for row in rows),
-        graph=RULES,
+        graph=GRAPH_RULES,
         tools={"python": platform.python_version(), **tools},
         probes={embedder.identity: probe_vectors(embedder) for embedder in embedders},
     )

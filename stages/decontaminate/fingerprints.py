@@ -13,6 +13,7 @@ from pipeline.files import write_table
 from pipeline.identity import file_digest
 from pipeline.source.shape_blind import SHAPE_BLIND_VERSION
 from pipeline.source.tokens import TOKENS_VERSION
+from pipeline.tracing.rules import GRAPH_RULES
 from schemas.benchmark import BENCHMARK, METADATA_KEY
 from stages.decontaminate.embedders import embedder_identity
 from stages.decontaminate.settings import DecontaminateSettings
@@ -94,16 +95,14 @@ def check_provenance(made: Provenance, path: Path, embedder: str) -> None:
 
 
 def check_graph_rules(made: Provenance, path: Path) -> None:
-    """Nothing, if the graphs were traced by the rules in force. Imports torch: not for planning.
+    """Nothing, if the graphs were traced by the rules in force.
 
     Raises:
         StaleFingerprint: they were not.
     """
-    from pipeline.tracing.graph import RULES
-
-    if made.traced and made.graph != RULES:
+    if made.traced and made.graph != GRAPH_RULES:
         raise StaleFingerprint(
-            f"{path}: made with graph rules {made.graph}, this version has {RULES}; "
+            f"{path}: made with graph rules {made.graph}, this version has {GRAPH_RULES}; "
             f"{_remake(path.stem)}"
         )
 
