@@ -12,11 +12,19 @@ from pipeline.paths import DATA
 from schemas.problem import RELEASED
 
 SAMPLE = DATA / "sample"
-CPU = "Intel(R) Xeon(R) Processor"
 
 
 def sample_rows() -> list[dict[str, Any]]:
     return pq.read_table(SAMPLE / "data").to_pylist()
+
+
+CPU: str = next(
+    one["device"]
+    for row in sample_rows()
+    for one in row["baselines"]
+    if one["device_kind"] == "cpu"
+)
+"""The one that the sample was measured on."""
 
 
 def write_release(folder: Path, rows: list[dict[str, Any]], shards: int = 1) -> Path:

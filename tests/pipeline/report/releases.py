@@ -30,6 +30,15 @@ def with_rows(release: Path, change: Callable[[pa.Table], pa.Table]) -> Path:
     return release
 
 
+def without_gpu(table: pa.Table) -> pa.Table:
+    """The table with the CPU's baselines alone."""
+
+    def change(_: int, was: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [one for one in was if one["device_kind"] == "cpu"]
+
+    return _set(table, "baselines", change)
+
+
 def with_text(table: pa.Table, column: str, text: str) -> pa.Table:
     """The table with one text in all rows of a column."""
     place = table.schema.get_field_index(column)

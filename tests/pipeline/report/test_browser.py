@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.report.page import report_page
@@ -61,10 +62,11 @@ def count(page: Any) -> str:
 
 
 def test_why_a_row_was_removed_is_two_clicks_away(browser: Any, tmp_path: Path) -> None:
+    reasons = pq.read_table(SAMPLE / "ledger" / "removed.parquet")["reason"].to_pylist()
     with opened(browser, SAMPLE, tmp_path) as page:
         page.locator(".funnel summary").first.click()
         page.locator(".chip", has_text="no_input_found").click()
-        page.locator("#count", has_text="20 of 150").wait_for()
+        page.locator("#count", has_text=f"{reasons.count('no_input_found')} of 150").wait_for()
         page.locator("#spacer .row").first.click()
         detail = page.locator("#detail-body").inner_text()
         assert "no_input_found" in detail and "kernelset explain" in detail

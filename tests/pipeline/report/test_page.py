@@ -20,6 +20,7 @@ from tests.pipeline.report.releases import (
     copy_of_the_sample,
     with_rows,
     with_text,
+    without_gpu,
 )
 
 
@@ -157,8 +158,9 @@ def test_a_release_without_times_says_so(tmp_path: Path) -> None:
     assert "No shape has both an eager and a TorchInductor time" in page
 
 
-def test_a_release_without_gpu_baselines_says_so(sample_page: str) -> None:
-    assert "There is no GPU baseline in this release." in sample_page
+def test_a_release_without_gpu_baselines_says_so(tmp_path: Path) -> None:
+    release = with_rows(copy_of_the_sample(tmp_path), without_gpu)
+    assert "There is no GPU baseline in this release." in report_page(read_release(release))
 
 
 def test_of_the_benchmark_only_names_are_shown(sample_page: str) -> None:

@@ -97,7 +97,7 @@ BAD = {
     "a parameter that nobody initialises": (
         "uninitialised_memory",
         program(
-            "return x @ (self.weight + torch.eye(D))",
+            "return x @ (self.weight.nan_to_num().clamp(-1, 1) + torch.eye(D))",
             init="self.weight = nn.Parameter(torch.empty(D, D))",
         ),
     ),
