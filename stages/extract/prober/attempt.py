@@ -3,7 +3,6 @@
 import ast
 import linecache
 import math
-import random
 import sys
 import traceback
 import types
@@ -13,6 +12,8 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+
+from pipeline.tracing.program import sow
 
 from . import lexicon, noise
 from .state import Input, State
@@ -200,7 +201,6 @@ class Program:
 
     def attempt(self, state: State) -> Outcome:
         sow(0)
-        random.seed(0)
         learnt = {name: source for name, source in state.args if "." in name}
         kwargs = {}
         try:
@@ -329,11 +329,6 @@ def _statement(lines: list[str], number: int) -> str:
         text += " " + lines[number + extra].strip()
         extra += 1
     return text
-
-
-def sow(seed: int) -> None:
-    """Seeds what is drawn on the CPU; torch.manual_seed also queues seeds for GPUs: 1 to 4 ms."""
-    torch.default_generator.manual_seed(seed)
 
 
 def call(model: torch.nn.Module, inputs: Mapping[str, Any]) -> Any:

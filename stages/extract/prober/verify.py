@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
-from .attempt import Tape, flatten, sow
+from pipeline.tracing.program import sow
+
+from .attempt import Tape, flatten
 
 
 def verify(code: str, has_float: bool) -> dict[str, Any]:
