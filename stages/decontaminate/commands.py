@@ -1,6 +1,6 @@
 """The commands of this stage: `kernelset fingerprint`, `calibrate` and `audit`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,6 +82,13 @@ def calibrate(
     base_url: BaseUrl = "",
     every: Annotated[int, typer.Option(min=1, help="Take every n-th problem.")] = 1,
     trace: Annotated[bool, typer.Option(help="Trace every copy, for the graph tier.")] = True,
+    recall: Annotated[
+        float, typer.Option(min=0, max=1, help="Recall wanted of the embedding tier alone.")
+    ] = 0.98,
+    llm_model: Annotated[str, typer.Option(help="Also plant copies rewritten by this model.")] = "",
+    llm_url: Annotated[
+        str, typer.Option(help="Its OpenAI-compatible endpoint; the key is in OPENAI_API_KEY.")
+    ] = "https://api.openai.com/v1",
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("out/calibration"),
 ) -> None:
     """Measure recall on planted copies and false removals, and find an embedder's threshold."""
@@ -102,19 +109,53 @@ def calibrate(
         open_embedder(settings, out / "cache"),
         trace_program if trace else None,
         every=every,
+        paraphrase=_paraphraser(llm_model, llm_url, out) if llm_model else None,
     )
     found = Calibration(list(track(trials, "planting copies", console=console)))
-    threshold = found.l2_for_false_removals(0.01)
+    at = {"jaccard": settings.jaccard, "l2": settings.l2_threshold}
     tables = {
-        "recall": found.recall(settings.jaccard, threshold),
-        "false_removals": [found.false_removals(settings.jaccard, threshold)],
+        "recall": found.recall(**at),
+        "false_removals": found.false_removals(**at),
         "curve": found.curve(THRESHOLDS),
     }
     for title, rows in tables.items():
         console.print(_table(title, rows))
+    tables |= {
+        "missed": [trial.as_row(**at) for trial in found.missed(**at)],
+        "removed_negatives": [trial.as_row(**at) for trial in found.removed(**at)],
+        "set_aside": [trial.as_row(**at) for trial in found.set_aside],
+        "trials": [trial.as_row(**at) for trial in found.trials],
+    }
+    for title, rows in tables.items():
         _write_csv(out / f"{title}.csv", rows)
-    console.print(f"L2 at which the embedding tier removes at most 1 % of these: {threshold:.2f}")
+    for trial in found.removed(**at)[:10]:
+        near = trial.nearest
+        console.print(
+            f"  {trial.kind} {trial.name} goes by {', '.join(sorted(trial.tiers(**at)))}: "
+            f"jaccard {near.jaccard:.3f} {near.jaccard_problem}, l2 {near.l2:.3f} {near.l2_problem}"
+        )
+    needed = found.l2_for_recall(recall)
+    console.print(
+        f"tables at jaccard > {at['jaccard']:g}, l2 < {at['l2']:g}\n"
+        f"L2 at which the embedding tier alone removes at most 1 % of the negatives: "
+        f"{found.l2_for_false_removals(0.01):.2f}\n"
+        f"L2 at which it alone finds {recall:.0%} of the copies: "
+        f"{'none' if needed is None else f'{needed:.2f}'}\n"
+        f"ordinary programs set aside, as they have a problem's form or graph: "
+        f"{len(found.set_aside)}"
+    )
+    for promise, held in found.targets(**at):
+        console.print(f"{'held  ' if held else 'MISSED'} {promise}")
     console.print(f"tables: {out}")
+
+
+def _paraphraser(model: str, url: str, out: Path) -> Callable[[str], str | None]:
+    from pipeline.llm.settings import LlmSettings
+    from pipeline.stage import Workplace
+    from stages.decontaminate.planted.paraphrase import paraphraser
+
+    place = Workplace(cache=out / "cache", shared=out / "cache", data=Path("data"))
+    return paraphraser(LlmSettings(model=model, base_url=url, max_tokens=8000), place)
 
 
 def audit(
@@ -195,6 +236,6 @@ def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     from pipeline.files import whole_file
 
     with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
         writer.writeheader()
         writer.writerows(rows)

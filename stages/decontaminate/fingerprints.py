@@ -117,7 +117,9 @@ def identity(settings: DecontaminateSettings, data: Path) -> dict[str, str]:
     digests = {"embedder": embedder}
     for benchmark in settings.benchmarks:
         path = fingerprint_path(data, benchmark)
-        check_provenance(read_provenance(path), path, embedder)
+        made = read_provenance(path)
+        check_provenance(made, path, embedder)
+        check_graph_rules(made, path)
         digests[benchmark] = file_digest(path)
     return digests
 

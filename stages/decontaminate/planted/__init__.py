@@ -8,7 +8,7 @@ in a program gives nothing back, and is then not counted.
 import ast
 from collections.abc import Callable, Mapping
 
-from stages.decontaminate.planted import layout, renaming, structure, style
+from stages.decontaminate.planted import layers, layout, renaming, structure, style
 
 Edit = Callable[[str], str]
 
@@ -31,6 +31,8 @@ EDITS: Mapping[str, Edit] = {
     "parent": structure.with_unused_parent,
     "dead_code": structure.with_dead_code,
     "loop": structure.in_loop,
+    "unroll": layers.unrolled,
+    "layer_loop": layers.looped,
     "einsum": style.einsum,
     "temporaries": style.with_temporaries,
 }
@@ -40,7 +42,7 @@ CHAINS: Mapping[str, tuple[str, ...]] = {
     "chain_style": ("names", "imports", "operators", "functional", "temporaries"),
     "chain_structure": ("submodule", "names", "dead_code", "reorder", "sizes"),
     "chain_all": (
-        "imports", "functional", "operators", "hoist", "temporaries", "submodule", "dead_code",
+        "imports", "functional", "operators", "unroll", "hoist", "temporaries", "submodule", "dead_code",
         "reorder", "names", "sizes", "hints", "comments",
     ),
 }  # fmt: skip

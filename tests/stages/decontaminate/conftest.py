@@ -16,6 +16,25 @@ from stages.decontaminate.settings import DecontaminateSettings
 
 MINILM = DecontaminateSettings()
 
+LAYERS = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(width, 24), nn.Tanh(), nn.Linear(24, width))
+
+    def forward(self, x):
+        return x + self.layers(x)
+
+def get_inputs():
+    return [torch.rand(8, 32)]
+
+def get_init_inputs():
+    return [32]
+"""
+
 
 def graph_of(code: str) -> Traced:
     """Stands in for the tracer, which has tests of its own."""

@@ -106,8 +106,10 @@ def test_fingerprints_made_by_other_rules_are_refused_with_the_command_that_mend
     assert "\n" not in str(caught.value)
 
 
-def test_graphs_traced_by_other_rules_are_refused(tmp_path: Path) -> None:
+def test_graphs_traced_by_other_rules_are_refused_before_any_work(tmp_path: Path) -> None:
     edited(make_fingerprints(tmp_path, "ours", [PHASES]), graph=99)
+    with pytest.raises(StaleFingerprint, match="graph rules 99"):
+        identity(OURS, tmp_path)
     place = Workplace(cache=tmp_path / "c", shared=tmp_path / "s", data=tmp_path)
     with pytest.raises(StaleFingerprint, match="graph rules 99"):
         STAGE.work([as_row(PHASES)], OURS, place)

@@ -14,7 +14,7 @@ from stages.decontaminate import STAGE
 from stages.decontaminate.controls import CONTROLS, GATED_MIXER, PHASES, UNRELATED
 from stages.decontaminate.planted import ALWAYS_CAUGHT, CHAINS, EDITS, NothingToEdit, planted
 from stages.decontaminate.settings import TIERS, DecontaminateSettings
-from tests.stages.decontaminate.conftest import as_row, graph_of
+from tests.stages.decontaminate.conftest import LAYERS, as_row, graph_of
 
 Judge = Callable[..., Outcome]
 
@@ -135,7 +135,7 @@ def test_the_recipe_of_the_paper_compares_with_l2_0_45() -> None:
 @pytest.mark.parametrize("kind", [*EDITS, *CHAINS])
 def test_every_planted_edit_gives_python_that_differs_or_says_so(kind: str) -> None:
     applied = 0
-    for code in CONTROLS.values():
+    for code in [*CONTROLS.values(), LAYERS]:
         try:
             copy = planted(code, kind)
         except NothingToEdit:
