@@ -1,9 +1,10 @@
-"""The flow: nine stages, in order. The command line hands this list to the engine."""
+"""The flow: ten stages, in order. The command line hands this list to the engine."""
 
 from pipeline.stage import Stage
 from stages.crawl import STAGE as crawl
 from stages.decontaminate import STAGE as decontaminate
 from stages.dedupe import STAGE as dedupe
+from stages.distinct import STAGE as distinct
 from stages.emit import STAGE as emit
 from stages.extract import STAGE as extract
 from stages.label import STAGE as label
@@ -17,6 +18,7 @@ STAGES: tuple[Stage, ...] = (
     dedupe,  # one of each
     validate,  # it runs, and it is worth running
     decontaminate,  # nothing within reach of the held-out benchmark
+    distinct,  # no computation twice, whatever its text
     label,  # difficulty L0 … L5
     shapes,  # realistic input shapes, each executed
     measure,  # eager and TorchInductor on a named device

@@ -95,7 +95,7 @@ def test_code_for_the_sandbox_needs_only_the_standard_library_and_torch(worker: 
 def test_every_stage_has_the_room_of_its_name() -> None:
     assert [stage.name for stage in STAGES] == [
         "crawl", "extract", "dedupe", "validate", "decontaminate",
-        "label", "shapes", "measure", "emit",
+        "distinct", "label", "shapes", "measure", "emit",
     ]  # fmt: skip
     for stage in STAGES:
         assert stage.work.__module__.startswith(f"stages.{stage.name}")

@@ -1,4 +1,4 @@
-"""The whole flow on real modules: what a user gets, and the four laws on all nine stages."""
+"""The whole flow on real modules: what a user gets, and the four laws on all stages."""
 
 import ast
 import json

@@ -7,6 +7,8 @@ problem. Same rule as arXiv 2602.11000, section on canonicalisation.
 import ast
 import hashlib
 
+from pipeline.source.trees import walk
+
 ID_DIGITS = 32  # 128 bits: no collision is expected below 10^18 problems
 
 
@@ -17,7 +19,7 @@ def canonical_form(code: str) -> str:
         SyntaxError: the text is not Python.
     """
     tree = ast.parse(code)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = _without_docstring(node.body)
     return ast.unparse(tree)

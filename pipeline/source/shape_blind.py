@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from pipeline.source.canonical import digest
 from pipeline.source.torch_names import OPERATORS, STATELESS, one_name
+from pipeline.source.trees import walk
 
 SHAPE_BLIND_VERSION = 1
 """Bump when the form changes: fingerprints made by another version are refused."""
@@ -50,7 +51,7 @@ class _Program:
     """What stands at the top of the file, and what has been written of it so far."""
 
     def __init__(self, tree: ast.Module) -> None:
-        nodes = list(ast.walk(tree))
+        nodes = list(walk(tree))
         self.imports = _imports(nodes)
         self.definitions: dict[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.globals: dict[str, ast.expr] = {}
@@ -97,7 +98,7 @@ class _Program:
         mentioned = {
             inner.id
             for node in self.definitions.values()
-            for inner in ast.walk(node)
+            for inner in walk(node)
             if isinstance(inner, ast.Name) and inner.id != node.name
         }
         classes = [n for n, d in self.definitions.items() if isinstance(d, ast.ClassDef)]
@@ -131,13 +132,13 @@ class _Program:
             return []
         given = [
             part.value
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Assign | ast.Return) and part.value is not None
         ]
         return [f"init {text}" for value in given for text in self._choices(value, depth=0)]
 
     def _choices(self, node: ast.expr, depth: int) -> Iterator[str]:
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if isinstance(inner, ast.Constant) and not _is_number(inner):
                 yield repr(inner.value)
             elif isinstance(inner, ast.Name) and depth < _DEEPEST_CHOICE:
@@ -145,7 +146,7 @@ class _Program:
                 if inner.id in self.globals:
                     yield from self._choices(self.globals[inner.id], depth + 1)
                 elif isinstance(definition, ast.ClassDef):  # a config class
-                    for part in ast.walk(definition):
+                    for part in walk(definition):
                         if isinstance(part, ast.Assign | ast.AnnAssign) and part.value:
                             yield from self._choices(part.value, depth + 1)
 
@@ -246,7 +247,7 @@ class _Class:
     def _set_once(self) -> Iterator[tuple[str, ast.expr]]:
         """Attributes that the constructor sets once, at its top level, and nothing sets again."""
         counts: dict[str, int] = {}
-        for inner in (part for ancestor in self.line for part in ast.walk(ancestor)):
+        for inner in (part for ancestor in self.line for part in walk(ancestor)):
             for attribute in _attributes_set(inner):
                 counts[attribute] = counts.get(attribute, 0) + 1
         for statement in (part for init in self.constructors for part in init.body):
@@ -579,7 +580,7 @@ def _mentions(statements: list[ast.stmt]) -> dict[str, list[_Mention]]:
         sure = isinstance(
             statement, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr
         )
-        for node in ast.walk(statement):
+        for node in walk(statement):
             sure &= not isinstance(node, _REPEATING)
             if isinstance(node, ast.Name):
                 reads[node.id] += isinstance(node.ctx, ast.Load)
@@ -614,7 +615,7 @@ def _is_idle(statement: ast.stmt, used: set[str]) -> bool:
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant)
     name = _assigned_name(statement)
-    calls = any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    calls = any(isinstance(node, ast.Call) for node in walk(statement))
     return bool(name) and name not in used and not calls
 
 
@@ -625,7 +626,7 @@ def _only_calls(node: ast.ClassDef) -> str | None:
     if forward is None or init is None:
         return None
     returned = forward.body[-1]
-    used = {node.id for node in ast.walk(returned) if isinstance(node, ast.Name)}
+    used = {node.id for node in walk(returned) if isinstance(node, ast.Name)}
     body = [statement for statement in forward.body if not _is_idle(statement, used)]
     match body:
         case [

@@ -9,7 +9,7 @@ found.rethreshold(jaccard=0.9)       # the same numbers, judged anew
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,13 @@ from pipeline.errors import UsageError
 from stages.decontaminate.control import check_known_answers, check_planted, check_recall
 from stages.decontaminate.embedders import Embedder, EmbeddingFailed, open_embedder
 from stages.decontaminate.features import features_of, fingerprinted
-from stages.decontaminate.fingerprints import check_provenance, fingerprint_path, read_provenance
+from stages.decontaminate.fingerprint import Traced
+from stages.decontaminate.fingerprints import (
+    check_graph_rules,
+    check_provenance,
+    fingerprint_path,
+    read_provenance,
+)
 from stages.decontaminate.index import BenchmarkIndex, Nearest
 from stages.decontaminate.reading import Program, read_programs
 from stages.decontaminate.settings import TIERS, DecontaminateSettings
@@ -38,6 +44,7 @@ class Audited:
     code: str
     nearest: Nearest | None
     failure: str = ""
+    traced: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Audit:
     programs: Sequence[Audited]
     jaccard: float
     l2: float
+    traced: bool = False  # whether programs were executed in the sandbox, for the graph tier
 
     def hits_of(self, program: Audited) -> list[Hit]:
         """The tiers by which a program is within reach."""
@@ -121,10 +129,17 @@ class Audit:
                 f"{failed:,} could not be compared",
                 f"{len(touched):,} benchmark problems are touched",
                 f"by tier: {tiers}",
-                f"thresholds: jaccard > {self.jaccard:g}, l2 < {self.l2:g}; "
-                f"embedder: {self.embedder or 'none'}; graphs: not traced",
+                self._means(),
             ]
         )
+
+    def _means(self) -> str:
+        far = (
+            f", l2 < {self.l2:g} by {self.embedder}" if self.embedder else "; no embedder was asked"
+        )
+        traced = sum(program.traced for program in self.programs)
+        graphs = f"{traced:,} of {len(self.programs):,} traced" if self.traced else "not traced"
+        return f"thresholds: jaccard > {self.jaccard:g}{far}; graphs: {graphs}"
 
 
 def audit(
@@ -136,8 +151,11 @@ def audit(
     settings: DecontaminateSettings | None = None,
     embed: bool = True,
     cache: Path | None = None,
+    trace: Callable[[str], Traced] | None = None,
 ) -> Audit:
-    """Compares every program of a dataset with held-out benchmarks. Nothing is executed.
+    """Compares every program of a dataset with held-out benchmarks.
+
+    Nothing is executed, unless `trace` does.
 
     Args:
         dataset: see `stages.decontaminate.reading.read_programs`.
@@ -147,6 +165,9 @@ def audit(
         settings: thresholds and embedder; the local recipe's by default.
         embed: without it the embedding tier is left out, and the audit is fifty times faster.
         cache: where vectors are remembered.
+        trace: what a program computes, e.g. `stages.decontaminate.fingerprint.trace_program`, which
+            executes it in the sandbox. Programs that are not in KernelBench's format (`Model`,
+            `get_inputs`, `get_init_inputs`) can't be traced; the other tiers still hold for them.
 
     Raises:
         UsageError: the dataset can't be read or holds no program.
@@ -156,9 +177,11 @@ def audit(
     settings = settings or DecontaminateSettings()
     settings = settings.model_copy(update={"benchmarks": tuple(benchmarks)})
     embedder = open_embedder(settings, cache)
-    index = _index(settings, data, embedder, embed)
+    index = _index(settings, data, embedder, embed, graphs=trace is not None)
     asked = embedder if embed else None
-    programs = [_compare(program, index, asked) for program in read_programs(dataset, column)]
+    programs = [
+        _compare(program, index, asked, trace) for program in read_programs(dataset, column)
+    ]
     if not programs:
         raise UsageError(f"{dataset}: holds no row")
     return Audit(
@@ -168,17 +191,20 @@ def audit(
         programs=programs,
         jaccard=settings.jaccard,
         l2=settings.l2_threshold,
+        traced=trace is not None,
     )
 
 
 def _index(
-    settings: DecontaminateSettings, data: Path, embedder: Embedder, embed: bool
+    settings: DecontaminateSettings, data: Path, embedder: Embedder, embed: bool, graphs: bool
 ) -> BenchmarkIndex:
     problems = {}
     for name in settings.benchmarks:
         path = fingerprint_path(data, name)
         made = read_provenance(path)
         check_provenance(made, path, embedder.identity)
+        if graphs:
+            check_graph_rules(made, path)
         if embed:
             check_known_answers(made, path, open_embedder(settings))
         problems |= fingerprinted(pq.read_table(path), embedder.identity)
@@ -188,17 +214,25 @@ def _index(
     return BenchmarkIndex(problems)
 
 
-def _compare(program: Program, index: BenchmarkIndex, embedder: Embedder | None) -> Audited:
+def _compare(
+    program: Program,
+    index: BenchmarkIndex,
+    embedder: Embedder | None,
+    trace: Callable[[str], Traced] | None,
+) -> Audited:
     code = program.code
     if code is None or not code.strip():
         return Audited(program.name, code or "", None, "no program in this row")
     try:
-        features = features_of(code, embedder)
+        seen = trace(code) if trace else Traced()
+        graph = seen.graph_sha256 or ""
+        ops = frozenset(item["op"] for item in seen.ops or ())
+        features = features_of(code, embedder, graph_sha256=graph, ops=ops)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as trouble:
         return Audited(program.name, code, None, f"{type(trouble).__name__}: {trouble}")
     except EmbeddingFailed as trouble:
         return Audited(program.name, code, None, f"no embedding: {trouble}")
-    return Audited(program.name, code, index.nearest(features))
+    return Audited(program.name, code, index.nearest(features), traced=bool(graph))
 
 
 def problem_texts(checkouts: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -173,6 +173,9 @@ def audit(
     checkout: Annotated[
         str, typer.Option(help="Your checkout of the benchmark, to see both texts side by side.")
     ] = "",
+    trace: Annotated[
+        bool, typer.Option(help="Execute programs in the sandbox, to compare what they compute.")
+    ] = False,
     fail_over: Annotated[
         int | None, typer.Option(help="Exit with 1 if more programs than this are within reach.")
     ] = None,
@@ -181,12 +184,13 @@ def audit(
     ),
     data: Data = Path("data"),
 ) -> None:
-    """Ask how contaminated a dataset is, anyone's. Nothing of it is executed."""
+    """Ask how contaminated a dataset is, anyone's. Without --trace nothing of it is executed."""
     from rich.console import Console
 
     from pipeline.files import whole_file
     from stages.decontaminate.audit import audit as run_audit
     from stages.decontaminate.audit import problem_texts
+    from stages.decontaminate.fingerprint import trace_program
     from stages.decontaminate.page import audit_page
 
     console = Console()
@@ -198,6 +202,7 @@ def audit(
         settings=_settings(embedder, revision, base_url, calibrated=True),
         embed=embed,
         cache=out / "cache",
+        trace=trace_program if trace else None,
     )
     texts = problem_texts([(against[0], checkout)]) if checkout else {}
     with whole_file(out / "hits.parquet") as path:

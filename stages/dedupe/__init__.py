@@ -6,7 +6,7 @@ Three rules, each with its reason code and the kept problem's id as evidence:
     shape_blind_copy   same shape-blind form: only names, sizes or style differ
     near_copy          token-set Jaccard above `jaccard`; MinHash proposes, exact Jaccard decides
 
-Rows are visited from the most to the least wanted (see `ranking.py`), and a row goes only if it
+Rows are visited from the most to the least wanted (pipeline/source/ranking.py), and a row goes only if it
 matches a row that was kept: there are no chains, so that A~B and B~C never removes C for A's sake.
 """
 

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from pipeline.source.ranking import rank
 from pipeline.source.shape_blind import shape_blind_digest
+from pipeline.source.shares import check_shares
 from pipeline.source.tokens import hashed, token_set
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
-from stages.dedupe.guard import check_shares
 from stages.dedupe.near import KeptRows, sketches
-from stages.dedupe.ranking import rank
 from stages.dedupe.settings import DedupeSettings
 
 
@@ -17,7 +17,14 @@ def dedupe(rows: Sequence[Row], settings: DedupeSettings, workplace: Workplace) 
     verdicts = _verdicts(_representatives(rows), settings)
     firsts = {id(row) for row in _representatives(rows)}
     outcomes = [_outcome(row, verdicts[row["problem_id"]], id(row) in firsts) for row in rows]
-    check_shares(rows, outcomes, settings)
+    check_shares(
+        rows,
+        outcomes,
+        stage="dedupe",
+        reason="near_copy",
+        most=settings.max_share_of_source,
+        from_rows=settings.guard_from_rows,
+    )
     return _with_copies(rows, outcomes)
 
 

@@ -13,8 +13,10 @@ from pipeline.errors import StaleFingerprint, UsageError
 from stages.decontaminate.audit import audit
 from stages.decontaminate.commands import register
 from stages.decontaminate.controls import CONTROLS, GATED_MIXER, PHASES, RUNNING_MAXIMUM
+from stages.decontaminate.fingerprint import Traced
 from stages.decontaminate.planted import planted
 from stages.decontaminate.reading import read_programs
+from tests.stages.decontaminate.conftest import graph_of
 
 PROGRAMS = [GATED_MIXER, planted(GATED_MIXER, "names"), PHASES, RUNNING_MAXIMUM, "def (", None, ""]
 
@@ -57,7 +59,20 @@ def test_another_threshold_needs_no_recomputing(kernelbook: Path, data: Path) ->
 def test_without_embedding_the_verdict_says_so(kernelbook: Path, data: Path) -> None:
     found = audit(str(kernelbook), ["ours"], data=data, embed=False)
     assert len(found.contaminated()) == 2
-    assert "embedder: none" in found.verdict()
+    assert "no embedder was asked; graphs: not traced" in found.verdict()
+
+
+def test_with_traces_a_copy_is_found_by_what_it_computes(tmp_path: Path, data: Path) -> None:
+    """The trace is that of a benchmark problem; no other tier knows the text."""
+    path = tmp_path / "set.jsonl"
+    path.write_text("\n".join(json.dumps({"code": code}) for code in (PHASES + "y = 1\n", "x = 1")))
+
+    def tracer(code: str) -> Traced:
+        return graph_of(GATED_MIXER) if "y = 1" in code else Traced(fault="no Model")
+
+    found = audit(str(path), ["ours"], data=data, embed=False, trace=tracer)
+    assert found.hits()["same_graph"].to_list() == ["ours/1/1"]
+    assert "graphs: 1 of 2 traced" in found.verdict()
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "json", "folder"])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.source.shares import SourceWipedOut
 from pipeline.source.tokens import jaccard, token_set
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
 from stages.dedupe import STAGE
-from stages.dedupe.guard import SourceWipedOut
 from stages.dedupe.settings import DedupeSettings
 from tests.stages.dedupe.programs import of_words, pair_at, row
 
