@@ -120,16 +120,23 @@ class Tolerance:
         return torch.nan_to_num(units, nan=float("inf"))
 
 
-def tolerance(dtype: str, atol: float | None, rtol: float | None, scale: float) -> Tolerance:
-    """The row's tolerance in fp32; in 16 bits at least what the format itself can hold.
+def tolerance(
+    dtype: str, atol: float | None, rtol: float | None, scale: float, *, tf32: bool = False
+) -> Tolerance:
+    """The row's tolerance in fp32; in fewer bits at least what the format itself can hold.
 
     Args:
         dtype: the dtype measured.
         atol: the row's, or None to derive it from `scale`.
         rtol: the row's, or None.
         scale: root mean square of the expected output.
+        tf32: whether products and convolutions read their operands with TF32's ten bits, as float16
+            has: two algorithms for one convolution then differ by more than float32 would allow.
     """
-    least, few = {"float32": (1e-4, 1e-4), "bfloat16": (2e-2, 1e-2), "float16": (2e-3, 1e-2)}[dtype]
+    narrow = "float16" if tf32 else dtype
+    least, few = {"float32": (1e-4, 1e-4), "bfloat16": (2e-2, 1e-2), "float16": (2e-3, 1e-2)}[
+        narrow
+    ]
     return Tolerance(max(atol or 0.0, least * scale, 1e-12), max(rtol or 0.0, least), few)
 
 

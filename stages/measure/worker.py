@@ -64,7 +64,7 @@ _WRONG_DTYPE = (
     "same dtype",
     "scalar type",
     "expected dtype",
-    "not implemented for 'BFloat16'",
+    "not implemented for '",
     "mat1 and mat2 must have the same",
     "Unsupported dtype",
     "to have type Float",
@@ -186,7 +186,7 @@ class Session:
         self._phases("place")
         loaded = program.place(built, self._device.torch_device, self._request["dtype"])
         self._phases("count")
-        return _Prepared(loaded, item, self._request["dtype"], self._request.get("count", False))
+        return _Prepared(loaded, item, self._request)
 
     def _measure_mode(self, prepared: _Prepared, mode: str, record: Record) -> None:
         if mode == "eager":
@@ -261,14 +261,16 @@ class Session:
 class _Prepared:
     """A loaded program, its expected output, and what one eager call showed."""
 
-    def __init__(self, loaded: program.Loaded, item: dict[str, Any], dtype: str, counting: bool):
+    def __init__(
+        self, loaded: program.Loaded, item: dict[str, Any], request: dict[str, Any]
+    ) -> None:
         self.loaded = loaded
         self.facts: dict[str, Any] = {"inputs_made_on": loaded.inputs_made_on}
         self.reasons: list[str] = []
         self.slowest_ms: float | None = item.get("slowest_ms")
         inputs = loaded.fresh()
         versions = [tensor._version for tensor in program.tensors(inputs)]
-        if counting:
+        if request.get("count", False):
             work, output = count(loaded.model, inputs)
             self.facts["work"] = work.as_dict()
         else:
@@ -280,7 +282,9 @@ class _Prepared:
         if not self._expected:
             raise ValueError("the model gives no tensor")
         scale = program.scale_of(self._expected)
-        self._tolerance = program.tolerance(dtype, item.get("atol"), item.get("rtol"), scale)
+        self._tolerance = program.tolerance(
+            request["dtype"], item.get("atol"), item.get("rtol"), scale, tf32=request["tf32"]
+        )
 
     def difference(self, output: Any) -> program.Difference:
         return self._tolerance.difference(output, self._expected)

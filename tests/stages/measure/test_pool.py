@@ -52,6 +52,19 @@ def test_a_hanging_program_is_ended_with_all_that_it_started_and_the_next_is_mea
     assert not running("sleep 987")
 
 
+def test_a_compilation_beyond_its_limit_costs_the_compiled_reading_and_not_the_eager_one(
+    pool: Pool,
+) -> None:
+    pool.limits_s["compile"] = 0.3  # what ten minutes are to the real limit
+    jobs = [job("slow", programs.GOOD, ("eager", "inductor")), job("good", programs.OTHER)]
+    answers = {done["job"]: answer["records"] for done, answer in pool.measure(jobs)}
+    pool.limits_s["compile"] = 300.0
+    eager, compiled = answers["slow"]
+    assert eager["status"] in ("ok", "noisy")
+    assert (compiled["status"], compiled["detail"]) == ("timeout", "in phase compile")
+    assert answers["good"][0]["status"] in ("ok", "noisy")
+
+
 def test_each_way_to_end_badly_is_a_record_for_every_mode(pool: Pool) -> None:
     jobs = [
         job("dies", programs.DIES, ("eager", "inductor")),

@@ -65,6 +65,24 @@ def test_a_program_that_fails_only_in_bfloat16_says_so() -> None:
         assert status(program(line), dtype="bfloat16") == "unsupported_dtype"
 
 
+def test_an_operation_that_no_kernel_does_in_the_programs_own_integers_says_so() -> None:
+    code = program("return torch.softmax(x, -1)", "torch.randint(0, 9, (ROWS, 4))")
+    assert status(code) == "unsupported_dtype"
+
+
+def test_a_loop_that_depends_on_data_is_measured_and_its_graph_breaks_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # TorchDynamo alone decides where a graph breaks; what Inductor would make of the pieces takes long.
+    monkeypatch.setattr("torch._inductor.compile_fx.compile_fx", lambda graph, *_, **__: graph)
+    monkeypatch.setattr(inductor, "compiler_works", lambda: True)
+    body = "while x.sum().item() < 1e6:\n    x = x * 8 + 1\nreturn torch.relu(x)"
+    eager, compiled = measured(program(body), modes=("eager", "inductor"))
+    assert (eager["status"], compiled["status"]) == ("ok", "ok")
+    assert compiled["graph_breaks"] > 0
+    assert "graph_break" in compiled["reasons"]
+
+
 def test_memory_that_does_not_exist_is_oom_and_not_an_error() -> None:
     assert status(program("return x.new_ones(1 << 45)")) == "oom"
 
@@ -141,6 +159,16 @@ def test_tolerance_bites_where_it_must() -> None:
     assert not near.agrees(near.difference(torch.tensor([1, 2]), [torch.tensor([1, 3])]))
     both = torch.tensor([float("inf"), float("nan")])
     assert near.difference(both, [both]).worst == 0
+
+
+def test_tf32_is_compared_as_finely_as_ten_bits_allow_and_no_finer() -> None:
+    expected = torch.ones(1000)
+    strict, loose = (tolerance("float32", 1e-5, 1e-4, 1.0, tf32=tf32) for tf32 in (False, True))
+    assert not strict.agrees(strict.difference(expected * 1.001, [expected]))
+    assert loose.agrees(loose.difference(expected * 1.001, [expected]))
+    assert not loose.agrees(loose.difference(expected * 1.01, [expected]))
+    code = program("return x + 1e-3 * torch.rand_like(x)", "torch.ones(ROWS, 32)")
+    assert [status(code, tf32=tf32) for tf32 in (False, True)] == ["mismatch", "ok"]
 
 
 def test_a_few_elements_on_the_other_side_of_a_comparison_are_no_mismatch() -> None:
