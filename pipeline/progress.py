@@ -24,9 +24,10 @@ class Bar:
     """One stage's progress."""
 
     def __init__(self, console: Console, progress: Progress | None, name: str, total: int) -> None:
-        self._console, self._progress, self._name = console, progress, name
+        self._console, self._progress, self.name = console, progress, name
         self._total, self._done, self._kept, self._failed = total, 0, 0, 0
         self._spoke = time.monotonic()
+        self.noted = ""
         self._task = progress.add_task(name, total=total, note="") if progress else None
 
     def advance(self, rows: int, kept: int, failed: int) -> None:
@@ -35,12 +36,22 @@ class Bar:
             self._kept + kept,
             self._failed + failed,
         )
+        self._show(rows)
+
+    def note(self, text: str) -> None:
+        """Live counters of the stage's own, e.g. tokens and cost; may come from another thread."""
+        self.noted = text
+        self._show(0)
+
+    def _show(self, rows: int) -> None:
         note = f"{self._kept:,} kept" + (f", {self._failed:,} failed" if self._failed else "")
+        if self.noted:
+            note += f" · {self.noted}"
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, advance=rows, note=note)
         elif time.monotonic() - self._spoke > QUIET_S:
             self._spoke = time.monotonic()
-            self._console.print(f"{self._name}: {self._done:,} of {self._total:,}, {note}")
+            self._console.print(f"{self.name}: {self._done:,} of {self._total:,}, {note}")
 
 
 class Watch:
@@ -56,7 +67,11 @@ class Watch:
     def bar(self, name: str, doing: str, total: int) -> Iterator[Bar]:
         if not self.console.is_terminal:
             self.tell(f"{name}: {doing}, {total:,} rows")
-            yield Bar(self.console, None, name, total)
+            bar = Bar(self.console, None, name, total)
+            try:
+                yield bar
+            finally:
+                self._last_note(bar)
             return
         with Progress(
             SpinnerColumn(),
@@ -70,7 +85,16 @@ class Watch:
             console=self.console,
             transient=True,
         ) as progress:
-            yield Bar(self.console, progress, name, total)
+            bar = Bar(self.console, progress, name, total)
+            try:
+                yield bar
+            finally:
+                self._last_note(bar)
+
+    def _last_note(self, bar: Bar) -> None:
+        """What a stage counted outlives its bar."""
+        if bar.noted:
+            self.tell(f"{bar.name}: {bar.noted}")
 
 
 def funnel_table(funnel: Sequence[Mapping[str, Any]]) -> Table:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,9 @@ def _row_by_row(
     memo: Memo,
     cluster: Cluster,
 ) -> tuple[Result, int]:
+    rows_in_driver = stage.in_driver(settings)
+    if rows_in_driver:
+        stage = replace(stage, workers=0, batch=rows_in_driver)
     reads = table.select(list(stage.reads))
     keys = [row_key(row, stage.reads) for row in reads.to_pylist()]
     known = memo.load()
@@ -178,19 +181,22 @@ def _row_by_row(
     if todo:
         rows_path = memo.folder / "rows.parquet"
         write_table(reads, rows_path)
-        batches = [
-            Batch(
-                stage=stage,
-                settings=settings,
-                workplace=plan.workplace(stage),
-                rows=rows_path,
-                indices=indices,
-                memo=memo,
-            )
-            for indices in split(todo, stage.batch, 0 if stage.workers == 0 else _width(plan))
-        ]
         parts = []
         with plan.watch.bar(stage.name, stage.doing, len(todo)) as bar:
+            place = plan.workplace(stage)
+            if stage.workers == 0:  # from elsewhere nobody hears it
+                place = replace(place, tell=plan.watch.tell, note=bar.note)
+            batches = [
+                Batch(
+                    stage=stage,
+                    settings=settings,
+                    workplace=place,
+                    rows=rows_path,
+                    indices=indices,
+                    memo=memo,
+                )
+                for indices in split(todo, stage.batch, 0 if stage.workers == 0 else _width(plan))
+            ]
             for done in cluster.run(batches):
                 parts.append(done.part)
                 bar.advance(done.rows, done.kept, done.failed)

@@ -64,7 +64,8 @@ class Workplace:
     shared: Path  # files named by their digest that later stages need: licence texts, packages
     data: Path  # the project's data/ folder
     minimum_sandbox: str = "process"
-    tell: Callable[[str], None] = lambda text: None  # one line for the person watching
+    tell: Callable[[str], None] = lambda text: None  # a line for the person watching; it stays
+    note: Callable[[str], None] = lambda text: None  # live counters beside the bar; the last counts
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,8 @@ class MapStage:
     """Settings that only choose which rows come in; a remembered row does not depend on them."""
     workers: int | None = None
     """At most this many workers, where more would disturb each other; 0: the driver's process."""
+    in_driver: Callable[[Any], int] = field(default=lambda settings: 0)
+    """With these settings: so many rows a batch, in the driver's process. 0: as said above."""
     resource: Callable[[Any], str] = field(default=lambda settings: "")
     """The Dask resource that these settings need, e.g. GPU: only workers that offer it get work."""
 

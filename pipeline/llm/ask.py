@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from pipeline.llm.batches import by_batch
 from pipeline.llm.budget import Budget
 from pipeline.llm.exchange import Desk, Endpoint, Stopped, exchange
-from pipeline.llm.meter import Meter
+from pipeline.llm.meter import meter_of
 from pipeline.llm.pace import Pace
 from pipeline.llm.prices import price_of
 from pipeline.llm.question import Answer, Miss, Question
@@ -91,7 +91,7 @@ class _Crew:
         settings = self._settings
         with open_store(self._place.cache) as store:
             price = price_of(settings, self._place.data / "prices.toml")
-            meter = Meter(price is not None, self._place.tell)
+            meter = meter_of(self._place, price is not None)
             spent = store.spent(time.time() - WINDOW_S)
             budget = Budget(settings.budget_dollars, settings.budget_requests, spent)
             endpoint = _endpoint(settings)
@@ -105,7 +105,7 @@ class _Crew:
             finally:
                 await desk.close()
             if meter.requests:
-                self._place.tell(meter.line)
+                self._place.note(meter.line)
 
     async def _by_batch(self, desk: Desk) -> None:
         missing: dict[str, Question] = {}
@@ -120,7 +120,9 @@ class _Crew:
         found = await by_batch(missing, desk) if missing else {}
         for index, key in keys.items():
             result = self._results.setdefault(index, found.get(key, Miss("pending")))
-            desk.meter.done(answered=isinstance(result, Answer), remembered=key not in missing)
+            desk.meter.done(
+                self._place, answered=isinstance(result, Answer), remembered=key not in missing
+            )
 
     async def _one_by_one(self, desk: Desk) -> None:
         if desk.endpoint.outage.down:
@@ -161,7 +163,9 @@ class _Crew:
         if remembered is None and key in self._under_way:
             return await self._under_way[key]
         result = remembered or await self._fresh(question, key, desk)
-        desk.meter.done(answered=isinstance(result, Answer), remembered=remembered is not None)
+        desk.meter.done(
+            self._place, answered=isinstance(result, Answer), remembered=remembered is not None
+        )
         return result
 
     async def _fresh(self, question: Question, key: str, desk: Desk) -> Answer | Miss:

@@ -1,9 +1,10 @@
 """Live counters: replies, tokens and cost, in one line."""
 
 import time
-from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from pipeline.llm.prices import Usage
+from pipeline.stage import Workplace
 
 EVERY_S = 1.0
 
@@ -11,8 +12,8 @@ EVERY_S = 1.0
 class Meter:
     """Counts, and tells at most once a second."""
 
-    def __init__(self, priced: bool, tell: Callable[[str], None]) -> None:
-        self._priced, self._tell = priced, tell
+    def __init__(self, priced: bool) -> None:
+        self._priced = priced
         self._told = time.monotonic()
         self.answered = self.remembered = self.missed = 0
         self.requests = self.tokens = 0
@@ -23,13 +24,13 @@ class Meter:
         self.tokens += usage.total
         self.dollars += dollars
 
-    def done(self, *, answered: bool, remembered: bool = False) -> None:
+    def done(self, place: Workplace, *, answered: bool, remembered: bool = False) -> None:
         self.answered += answered
         self.remembered += remembered
         self.missed += not answered
         if time.monotonic() - self._told >= EVERY_S:
             self._told = time.monotonic()
-            self._tell(self.line)
+            place.note(self.line)
 
     @property
     def line(self) -> str:
@@ -39,3 +40,13 @@ class Meter:
             f"{self.answered:,} answers ({self.remembered:,} remembered{missed})"
             f" · {self.requests:,} requests · {self.tokens:,} tokens · {cost}"
         )
+
+
+_meters: "WeakKeyDictionary[Workplace, Meter]" = WeakKeyDictionary()
+
+
+def meter_of(place: Workplace, priced: bool) -> Meter:
+    """The counters of a workplace: a stage asks batch after batch, and its counters go on."""
+    if place not in _meters:
+        _meters[place] = Meter(priced)
+    return _meters[place]

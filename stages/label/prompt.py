@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.identity import digest
 from pipeline.llm.question import Message, Question
+from pipeline.llm.view import VIEW_VERSION, marked, view
 from stages.label.facts import op_counts
-from stages.label.view import VIEW_VERSION, marked, view
 
 ROOM = Path(__file__).parent
 RUBRIC = (ROOM / "rubric.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ See README.md in this folder for the rules and the reasons of rejection.
 from pipeline.stage import MapStage
 from schemas.problem import SHAPED
 from stages.shapes.settings import ShapesSettings
-from stages.shapes.work import identity, suggest_shapes
+from stages.shapes.work import identity, in_driver, suggest_shapes
 
 STAGE = MapStage(
     name="shapes",
@@ -29,4 +29,5 @@ STAGE = MapStage(
     work=suggest_shapes,
     batch=8,
     identity=identity,
+    in_driver=in_driver,
 )

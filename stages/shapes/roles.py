@@ -41,12 +41,25 @@ def axes_of(code: str, sizes: Mapping[str, int], table: Table) -> list[Axis]:
     return found
 
 
+def must_stay(name: str, table: Table) -> bool:
+    """Whether a constant's own word says that it is the program's structure, not a size of its data.
+
+    Unlike for the rules, an unknown word says nothing: who reads the program may know better.
+    """
+    role = _known_role(name, table)
+    return role is not None and table.kinds[role] == "fixed"
+
+
 def _role(name: str, table: Table) -> str:
+    return _known_role(name, table) or "structure"
+
+
+def _known_role(name: str, table: Table) -> str | None:
     words = [word for word in re.split(r"[_\d]+", name) if word]
     for word in reversed(words):
         if word in table.words:
             return table.words[word]
-    return "structure"
+    return None
 
 
 def _users(code: str) -> tuple[set[str], set[str]]:

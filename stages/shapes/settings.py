@@ -1,15 +1,25 @@
 """What a recipe may set for shapes."""
 
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from pipeline.llm.settings import LlmSettings
 from pipeline.sandbox import Limits
-from pipeline.stage import Settings
 
 
-class ShapesSettings(Settings):
-    """Which device the shapes are for, and what a shape may cost to verify."""
+class ShapesSettings(LlmSettings):
+    """Which device the shapes are for, and what a shape may cost to verify.
+
+    Those of the endpoint come from `LlmSettings`; with the rules they decide nothing.
+    """
+
+    suggester: Literal["rules", "llm"] = Field(
+        "rules", description="rules: from axis roles and real models' sizes, free; llm: a model"
+    )
+    repairs: int = Field(
+        2, ge=0, le=2, description="how often the model may amend rejected settings"
+    )
 
     target: Literal["cpu", "h200"] = Field(
         "cpu", description="device to be timed on: sets the time window; see data/shapes/sizes.toml"
@@ -28,6 +38,21 @@ class ShapesSettings(Settings):
     )
     wall_s: float = Field(60.0, gt=0, description="seconds by the clock; beyond: failed, retried")
     memory_mb: int = Field(6144, gt=0, description="memory of a verification run in MiB")
+
+    @model_validator(mode="after")
+    def _model_is_named(self) -> Self:
+        if self.suggester == "llm" and not self.model:
+            raise ValueError("suggester = 'llm' needs a model")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _what_decides(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The rules' address is what it was before there was a model: it decides nothing there."""
+        dumped: dict[str, Any] = handler(self)
+        if self.suggester == "llm":
+            return dumped
+        of_llm = {*LlmSettings.model_fields, "suggester", "repairs"}
+        return {name: value for name, value in dumped.items() if name not in of_llm}
 
     def limits(self) -> Limits:
         return Limits(wall_s=self.wall_s, cpu_s=int(self.wall_s), memory_mb=self.memory_mb)

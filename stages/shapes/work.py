@@ -1,20 +1,21 @@
-"""One problem after the other: suggest, check, tell why not, suggest again."""
+"""The work of the shapes stage: problems go to the suggester that the recipe names."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pipeline.source.canonical import digest
-from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
-from stages.shapes.roles import axes_of
+from pipeline.stage import Outcome, Row, Workplace
+from stages.shapes.ledger import write_down
+from stages.shapes.outcome import TABLE, could_not_tell, outcome_of, problem_of, verifier_of
 from stages.shapes.rules import Rules
 from stages.shapes.search import search
 from stages.shapes.settings import ShapesSettings
-from stages.shapes.suggestion import Problem, Rejection, Suggester
 from stages.shapes.table import read_table
-from stages.shapes.verify import CouldNotTell, Verified, Verifier, shape_id
+from stages.shapes.verify import CouldNotTell
 
-TABLE = Path("shapes") / "sizes.toml"
+ROWS_IN_DRIVER = 256
+"""Rows that a model is asked about at once. Their checks are lost if the run is killed meanwhile (the
+replies are not), so no more than a few minutes' worth."""
 
 
 def suggest_shapes(
@@ -22,76 +23,35 @@ def suggest_shapes(
 ) -> list[list[Outcome]]:
     """One outcome for each problem: its verified shapes, or removal where none was verified."""
     table = read_table(place.data / TABLE)
-    suggester = Rules(table, table.targets[settings.target])
-    return [[_shape_one(row, suggester, settings, place)] for row in batch]
+    if settings.suggester == "llm":
+        from stages.shapes.llm import shapes_by_llm
+
+        return [[outcome] for outcome in shapes_by_llm(batch, settings, place, table)]
+    rules = Rules(table, table.targets[settings.target])
+    return [[_by_rules(row, rules, settings, place)] for row in batch]
 
 
 def identity(settings: ShapesSettings, data: Path) -> Mapping[str, str]:
-    """The table decides as much as the code does."""
-    return {"sizes.toml": digest((data / TABLE).read_text())}
+    """The table decides as much as the code does, and so does every word that a model is told."""
+    decides = {"sizes.toml": digest((data / TABLE).read_text())}
+    if settings.suggester == "llm":
+        from stages.shapes.prompt import PROMPT_VERSION
+
+        decides["prompt"] = PROMPT_VERSION
+    return decides
 
 
-def _shape_one(
-    row: Row, suggester: Suggester, settings: ShapesSettings, place: Workplace
-) -> Outcome:
-    table = read_table(place.data / TABLE)
-    problem = _problem(row)
-    verifier = Verifier(
-        problem,
-        table.targets[settings.target],
-        table.targets["cpu"],
-        settings,
-        place.minimum_sandbox,
-        frozenset(
-            axis.name
-            for axis in axes_of(problem.code, problem.sizes, table)
-            if axis.role == "batch"
-        ),
-    )
+def in_driver(settings: ShapesSettings) -> int:
+    """A model is asked from the driver, about many rows at once; rules run in the workers."""
+    return ROWS_IN_DRIVER if settings.suggester == "llm" else 0
+
+
+def _by_rules(row: Row, rules: Rules, settings: ShapesSettings, place: Workplace) -> Outcome:
+    """One problem: suggest, check, tell why not, suggest again."""
+    verifier = verifier_of(row, settings, place.data, place.minimum_sandbox)
     try:
-        verified, rejections = search(problem, suggester, verifier, settings.rounds)
+        verified, rejections = search(problem_of(row), rules, verifier, settings.rounds)
     except CouldNotTell as error:
-        return Failed(error.fault.reason, error.fault.detail[-500:])
-    if len(verified) < settings.least:
-        return Removed(
-            "no_verified_shape",
-            _why(rejections),
-            metric="shapes",
-            value=float(len(verified)),
-            threshold=float(settings.least),
-        )
-    return Kept({"shapes": [_shape(v, suggester.name) for v in verified]})
-
-
-def _problem(row: Row) -> Problem:
-    return Problem(
-        code=row["code"],
-        sizes={size["name"]: size["value"] for size in row["sizes"]},
-        flops=row["flops"],
-        flops_matrix=row["flops_matrix"],
-        bytes_unfused=row["bytes_unfused"],
-        working_set=row["working_set"],
-        ops={op["op"]: op["count"] for op in row["ops"]},
-        tolerance=(row["atol"], row["rtol"]),
-    )
-
-
-def _shape(verified: Verified, suggested_by: str) -> dict[str, Any]:
-    suggestion, facts = verified.suggestion, verified.facts
-    return {
-        "shape_id": shape_id(suggestion.sizes),
-        "name": suggestion.name,
-        "sizes": [{"name": n, "value": v} for n, v in suggestion.sizes.items()],
-        "working_set": facts["working_set"],
-        "flops": facts["flops"],
-        "bytes_fused": facts["bytes_fused"],
-        "held_out": suggestion.held_out,
-        "reason": suggestion.reason,
-        "suggested_by": suggested_by,
-    }
-
-
-def _why(rejections: Sequence[Rejection]) -> str:
-    """The last word on each setting, for the ledger."""
-    last = {r.suggestion.name: f"{r.suggestion.name}: {r.reason} ({r.detail})" for r in rejections}
-    return "; ".join(last.values())[:500]
+        return could_not_tell(error)
+    write_down(place, row["problem_id"], rules.name, rejections)
+    return outcome_of(verified, rejections, settings, rules.name)

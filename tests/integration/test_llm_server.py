@@ -1,4 +1,4 @@
-"""The LLM judge against a real server with a real, tiny model: the contract, not the wisdom.
+"""Judge and shapes against a real server with a real, tiny model: the contract, not the wisdom.
 
 `make test-llm` gives it an interpreter with xllamacpp and the model; elsewhere it is skipped.
 """
@@ -19,6 +19,9 @@ from pipeline.paths import DATA
 from pipeline.stage import Failed, Kept, Outcome, Workplace
 from stages.label import STAGE
 from stages.label.settings import LabelSettings
+from stages.shapes import STAGE as SHAPES
+from stages.shapes.prompt import PROMPT_VERSION as SHAPES_PROMPT
+from tests.stages.shapes.suggesting import row, settings_for
 
 PYTHON = os.environ.get("KERNELSET_LLM_PYTHON", sys.executable)
 SERVER = Path(__file__).with_name("llm_server.py")
@@ -100,6 +103,38 @@ def test_judge_cache_cost_and_resume_hold_against_a_real_server(
     assert spent_between(tmp_path).requests - spent.requests == failed, (
         "only failures are asked again"
     )
+    for before, after in zip(outcomes, again, strict=True):
+        assert isinstance(before, Failed) or before == after
+
+
+def test_shapes_cache_cost_and_resume_hold_against_a_real_server(url: str, tmp_path: Path) -> None:
+    """A tiny model proposes nonsense; what comes out has run nevertheless, or is failed."""
+    place = Workplace(cache=tmp_path, shared=tmp_path, data=DATA)
+    rows = [row(number=number) for number in range(PROBLEMS)]
+    settings = settings_for(
+        url, model="gemma-3-270m", temperature=0, max_tokens=700, concurrency=1, repairs=1,
+        timeout_s=120,
+    )  # fmt: skip
+
+    limited = settings.model_copy(update={"budget_requests": 3})
+    first = [o for [o] in SHAPES.work(rows, limited, place)]
+    assert spent_between(tmp_path).requests == 3
+    assert sum(_reason(o) == "budget" for o in first) >= PROBLEMS - 3
+
+    outcomes = [o for [o] in SHAPES.work(rows, settings, place)]
+    spent = spent_between(tmp_path)
+    for outcome in outcomes:
+        if isinstance(outcome, Kept):
+            assert outcome.columns["shapes"]
+            for shape in outcome.columns["shapes"]:
+                assert shape["suggested_by"] in ("author", f"gemma-3-270m {SHAPES_PROMPT}")
+                assert all(size["value"] >= 1 for size in shape["sizes"])
+    assert {_reason(o) for o in outcomes} <= POSSIBLE | {""}
+    assert spent.prompt_tokens > 500 * spent.requests
+
+    again = [o for [o] in SHAPES.work(rows, settings, place)]
+    sent = spent_between(tmp_path).requests - spent.requests
+    assert sent < spent.requests, "answers that were valid are not asked again"
     for before, after in zip(outcomes, again, strict=True):
         assert isinstance(before, Failed) or before == after
 

@@ -26,7 +26,7 @@ def test_the_key_is_sent_and_left_nowhere(
     place: Workplace, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     told: list[str] = []
-    watched = Workplace(place.cache, place.shared, place.data, tell=told.append)
+    watched = Workplace(place.cache, place.shared, place.data, tell=told.append, note=told.append)
     caplog.set_level(0)
     with serving(lambda asked: verdict()) as server:
         settings = settings_for(server.url)

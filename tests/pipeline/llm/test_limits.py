@@ -140,7 +140,9 @@ def test_cached_prompt_tokens_and_batches_are_cheaper() -> None:
 
 def test_the_person_watching_hears_of_answers_tokens_and_cost(place: Workplace) -> None:
     told: list[str] = []
-    watched = Workplace(place.cache, place.shared, place.data, tell=told.append)
+    watched = Workplace(place.cache, place.shared, place.data, note=told.append)
     with serving(lambda asked: verdict()) as server:
         ask([asking("a"), asking("b")], settings_for(server.url, model="priced"), watched)
-    assert told[-1] == "2 answers (0 remembered) · 2 requests · 2,100 tokens · $0.0030"
+        assert told[-1] == "2 answers (0 remembered) · 2 requests · 2,100 tokens · $0.0030"
+        ask([asking("c")], settings_for(server.url, model="priced"), watched)
+    assert told[-1] == "3 answers (0 remembered) · 3 requests · 3,150 tokens · $0.0045"

@@ -1,6 +1,7 @@
 """The label stage as part of a run: resumed, interrupted, spread over workers, addressed."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,8 +52,10 @@ def test_ctrl_c_ends_the_run_within_5_seconds_and_loses_no_answer(tmp_path: Path
         _until(lambda: server.count >= 24)
         began = time.monotonic()
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=30)
+        _, told = first.communicate(timeout=30)
         assert time.monotonic() - began < 5
+        assert "answers are kept; the same command goes on" in told
+        assert re.search(r"label: \d+ answers .* requests · .* tokens · no price known", told)
         server.script = lambda asked: verdict()
         [_, line] = flow.run(tmp_path, 100, flow.llm(server.url))
         assert line.result.rows["kept"] == 100

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from pipeline.llm.view import marked, view
 from pipeline.stage import Kept, Workplace
 from stages.label import STAGE
 from stages.label.prompt import votes_on
 from stages.label.settings import LabelSettings
-from stages.label.view import marked, view
 from tests.pipeline.llm.scripted import Asked, Said, serving, verdict
 from tests.stages.label.rows import CODE, row
 

@@ -1,5 +1,6 @@
 """Shapes as a reader of the release sees them: realistic, distinct, executed."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from stages.shapes.table import read_table
 from tests.stages.validate.programs import program
 
 DATA = Path(__file__).parents[3] / "data"
-WORKPLACE = Workplace(cache=DATA, shared=DATA, data=DATA)
+WORKPLACE = Workplace(cache=Path(tempfile.mkdtemp()), shared=DATA, data=DATA)
 TABLE = read_table(DATA / "shapes" / "sizes.toml")
 
 ATTENTION = """

@@ -1,6 +1,6 @@
-"""What the judge gets to see of a program: its computation, without anybody's words.
+"""What a model gets to see of a crawled program: its computation, without anybody's words.
 
-Crawled code may speak to the judge ("label this L5"). Comments and docstrings are gone with the
+Crawled code may speak to the model ("label this L5"). Comments and docstrings are gone with the
 canonical form; here go the remaining places for prose: strings that are more than a keyword, and
 names that talk about judging. What is left is marked off by a tag that it can't contain.
 """
@@ -8,6 +8,8 @@ names that talk about judging. What is left is marked off by a tag that it can't
 import ast
 import hashlib
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -37,8 +39,25 @@ _WEAK = frozenset(
 have levels: one word alone says nothing. A false alarm costs a readable name, no more."""
 
 
+@dataclass(frozen=True)
+class View:
+    """A program as a model sees it, and the names that were changed in it."""
+
+    text: str
+    names: Mapping[str, str]  # the program's name → the name shown
+
+
 def view(code: str) -> str:
-    """The program as the judge sees it.
+    """The program as a model sees it.
+
+    Raises:
+        SyntaxError: the text is not Python.
+    """
+    return view_of(code).text
+
+
+def view_of(code: str) -> View:
+    """The same, with the names that were changed: an answer may speak of them.
 
     Raises:
         SyntaxError: the text is not Python.
@@ -53,7 +72,8 @@ def view(code: str) -> str:
             return name
         return names.setdefault(name, f"name_{len(names) + 1}")
 
-    return _NAME.sub(quiet, ast.unparse(tree))
+    text = _NAME.sub(quiet, ast.unparse(tree))
+    return View(text, names)
 
 
 def marked(code: str) -> str:
