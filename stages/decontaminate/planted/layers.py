@@ -53,7 +53,11 @@ def _classes(tree: ast.Module) -> list[ast.ClassDef]:
 
 
 def _called_chains(owner: ast.ClassDef) -> dict[str, ast.Call]:
-    """Attributes that hold a Sequential of layers written out, and are only ever called."""
+    """Attributes that hold a Sequential of layers written out, and are only ever called.
+
+    Only those set at the top level of a method: under an `if` there may be another of that name.
+    """
+    top = {id(part) for method in owner.body for part in getattr(method, "body", ())}
     made: dict[str, ast.Call] = {}
     mentioned: dict[str, int] = {}
     called: dict[str, int] = {}
@@ -64,7 +68,11 @@ def _called_chains(owner: ast.ClassDef) -> dict[str, ast.Call]:
                 value=ast.Call(
                     func=ast.Attribute(attr="Sequential"), args=layers, keywords=[]
                 ) as call,
-            ) if layers and not any(isinstance(layer, ast.Starred) for layer in layers):
+            ) if (
+                id(node) in top
+                and layers
+                and not any(isinstance(layer, ast.Starred) for layer in layers)
+            ):
                 made[name] = call
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="self"), attr=name), args=[_], keywords=[]

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +17,7 @@ from stages.decontaminate.controls import CONTROLS, GATED_MIXER, PHASES, RUNNING
 from stages.decontaminate.fingerprint import Traced
 from stages.decontaminate.planted import planted
 from stages.decontaminate.reading import read_programs
-from tests.stages.decontaminate.conftest import graph_of
+from tests.stages.decontaminate.conftest import graph_of, make_fingerprints
 
 PROGRAMS = [GATED_MIXER, planted(GATED_MIXER, "names"), PHASES, RUNNING_MAXIMUM, "def (", None, ""]
 
@@ -120,6 +121,31 @@ def test_a_dataset_that_can_not_be_read_is_one_line(
     with pytest.raises(UsageError, match=complaint) as caught:
         audit(str(path), ["ours"], data=data, embed=False)
     assert "\n" not in str(caught.value)
+
+
+def test_rows_without_a_program_are_failed_and_huge_or_tiny_ones_are_judged(
+    tmp_path: Path, data: Path
+) -> None:
+    huge = GATED_MIXER + "\n".join(f"extra_{n} = {n}" for n in range(60_000))
+    assert len(huge) > 1_000_000
+    rows = [{"code": huge}, {"code": "x"}, {"code": None}, {"other": 1}, {"code": 7}, {"code": " "}]
+    path = tmp_path / "set.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    found = audit(str(path), ["ours"], data=data, embed=False)
+    assert [hits[0].tier for _, hits in found.contaminated()] == ["same_shape_blind"]
+    assert [program.name for program in found.failed()] == ["2:2", "3:3", "4:4", "5:5"]
+    assert "4 could not be compared" in found.verdict()
+
+
+def test_several_benchmarks_are_compared_at_once(tmp_path: Path, data: Path) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(data, folder)
+    make_fingerprints(folder, "second", [PHASES])
+    path = tmp_path / "set.jsonl"
+    codes = [planted(PHASES, "names"), planted(GATED_MIXER, "names"), RUNNING_MAXIMUM]
+    path.write_text("\n".join(json.dumps({"code": code}) for code in codes))
+    found = audit(str(path), ["ours", "second"], data=folder, embed=False)
+    assert list(found.hits()["matched_id"]) == ["second/1/1", "ours/1/1"]
 
 
 def test_a_wrong_column_is_refused_with_those_there_are(kernelbook: Path) -> None:
