@@ -9,10 +9,13 @@ from stages.extract.resolve import Library, Local, Module, Resolver
 
 MAX_VALUES = 4
 
+Sites = dict[str, list[tuple[str, int, ast.expr]]]
+"""By parameter: values as text, how often each is given, and the expression."""
+
 
 def arguments_at_call_sites(
     resolver: Resolver, module: Module, name: str, constructor: ast.FunctionDef | None
-) -> dict[str, list[tuple[str, int, ast.expr]]]:
+) -> Sites:
     """For each parameter the values that calls give it, the most frequent first.
 
     Only values that mean the same elsewhere count: literals, and expressions of names that the

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.source.trees import walk
-from stages.extract.edits import Edit, Edits, edit_class, edit_node
-from stages.extract.names import AVAILABILITY, STAND_INS
+from stages.extract.edits import Edit, Edits, edit_class, edit_node, late_import_lines
+from stages.extract.names import AVAILABILITY, HOMES, STAND_INS
 from stages.extract.resolve import InPackage, Library, Local, Module, Outside, Resolver
 from stages.extract.scope import BUILTINS, Reads, Use, reads
 
@@ -67,19 +67,26 @@ class Closure:
 
 
 def close(
-    resolver: Resolver, module: Module, node: ast.ClassDef, more: Sequence[ast.expr] = ()
+    resolver: Resolver,
+    module: Module,
+    node: ast.ClassDef,
+    more: Sequence[ast.expr] = (),
+    late: bool = True,
 ) -> Closure:
     """Gives the closure of a class, and of expressions that its arguments may be.
+
+    With `late`, what functions import when they run is part of it, and their import lines are cut.
 
     Raises:
         NotClosed: outside_dependency, unresolved_name or too_large.
     """
-    return _Collector(resolver).collect(module, node, more)
+    return _Collector(resolver, late).collect(module, node, more)
 
 
 class _Collector:
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, late: bool) -> None:
         self.resolver = resolver
+        self.late = late
         self.pieces: dict[tuple[str, int, int], Piece] = {}
         self.attributes: set[str] = set(ALWAYS)
         self.queue: list[tuple[Piece, list[ast.AST]]] = []
@@ -116,9 +123,18 @@ class _Collector:
             piece.edits += edit_class(self.resolver, module, node)
             self.queue.append((piece, _class_frame(node)))
         else:
-            piece.edits += edit_node(self.resolver, module, node)
+            self._edit(piece, node)
             self.queue.append((piece, [node]))
         return piece
+
+    def _edit(self, piece: Piece, node: ast.stmt) -> None:
+        piece.edits += edit_node(self.resolver, piece.module, node)
+        late = self._late_names(piece.module)
+        if late:
+            piece.edits += late_import_lines(piece.module, node, late)
+
+    def _late_names(self, module: Module) -> frozenset[str]:
+        return self.resolver.late_names(module) if self.late else frozenset()
 
     def _revive(self) -> bool:
         """Queues methods whose names have been read since; says whether there were any."""
@@ -129,7 +145,7 @@ class _Collector:
                     name = function.name
                     if name not in piece.alive and self._is_reached(piece.node, name):
                         piece.alive.add(name)
-                        piece.edits += edit_node(self.resolver, piece.module, function)
+                        self._edit(piece, function)
                         same = [one for one in methods(piece.node) if one.name == name]
                         self.queue.append((piece, list(same)))
                         found = True
@@ -146,7 +162,7 @@ class _Collector:
 
     def _read(self, piece: Piece, nodes: list[ast.AST]) -> None:
         for node in nodes:
-            found = reads(node)
+            found = reads(node, self._late_names(piece.module))
             if isinstance(piece.node, ast.ClassDef) and isinstance(node, ast.FunctionDef):
                 # A decorator such as @size.setter and a default see the class's own names.
                 own = names_in(piece.node)
@@ -190,9 +206,11 @@ class _Collector:
         return " for ".join(titles)
 
     def _target(self, module: Module, use: Use, reader: Piece) -> Target | None:
-        if use.name in STAND_INS:
+        if use.name in STAND_INS and module.name.startswith(HOMES.get(use.name, "")):
             return Target("stand_in", use.name)
         origin = self.resolver.find(module, use.name, before=use.node.lineno)
+        if origin is None and self.late:
+            origin = self.resolver.find_late(module, use.name)
         consumed = 0
         for attribute in use.chain:
             if not isinstance(origin, InPackage):

@@ -91,15 +91,31 @@ def _derived(found: dict[str, str], function: ast.FunctionDef) -> None:
             case ast.Assign(
                 targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
             ) if found.get(name) == "None":
-                for inner in walk(value):
-                    match inner:
-                        case ast.Attribute(value=ast.Name(id="self"), attr=other) if (
-                            other != name and other in found
-                        ):
-                            found[name] = found[other]
-                            break
+                known = _computed(value, found)
+                if known is not None:
+                    found[name] = known
             case _:
                 pass
+
+
+def _computed(value: ast.expr, found: dict[str, str]) -> str | None:
+    """`self.b`, also as a default of `or` and `if`, and `self.a // self.b`, of known numbers."""
+    match value:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            known = found.get(name)
+            return None if known == "None" else known
+        case ast.BoolOp() | ast.IfExp():
+            parts = value.values if isinstance(value, ast.BoolOp) else [value.body, value.orelse]
+            known_parts = (_computed(one, found) for one in parts)
+            return next((one for one in known_parts if one is not None), None)
+        case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mult() as sign, right=right):
+            one, other = _computed(left, found) or "", _computed(right, found) or ""
+            if one.isdigit() and other.isdigit() and int(other):
+                times = isinstance(sign, ast.Mult)
+                return str(int(one) * int(other) if times else int(one) // int(other))
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
+            return str(number)
+    return None
 
 
 def _literal(found: dict[str, str], name: str, value: ast.expr) -> None:
@@ -142,6 +158,10 @@ def smaller(values: dict[str, str]) -> dict[str, str]:
         if "dropout" in name or "drop" in name or name.endswith("_pdrop"):
             if value.replace(".", "").isdigit():
                 result[name] = "0.0"
+        elif name.endswith("_token_id") and value.isdigit():
+            result[name] = value if int(value) < SMALLER["vocab_size"] else "0"
+        elif name == "layer_types" and value == "None":
+            result[name] = "['full_attention'] * 4"
         elif value.isdigit() and name in SMALLER and int(value) > SMALLER[name]:
             result[name] = str(SMALLER[name])
     if result.get("rope_parameters") == "None":

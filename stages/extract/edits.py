@@ -8,7 +8,7 @@ import ast
 from dataclasses import dataclass, field
 
 from pipeline.source.trees import walk
-from stages.extract import einops
+from stages.extract import einops, versions
 from stages.extract.names import (
     ACCELERATOR,
     AVAILABILITY,
@@ -93,7 +93,14 @@ def edit_class(resolver: Resolver, module: Module, node: ast.ClassDef) -> Edits:
     return edits
 
 
-_EDITED = (ast.Call, ast.Attribute, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_EDITED = (
+    ast.Call,
+    ast.Compare,
+    ast.Attribute,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+)
 
 
 def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
@@ -106,6 +113,11 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
         match child:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 _decorators(resolver, module, child, edits)
+            case ast.Call() | ast.Compare() if (
+                known := versions.answer(resolver, module, child)
+            ) is not None:
+                words = f"{ast.unparse(child)} is {known} from torch {versions.TORCH} on"
+                edits.add(replaced(child, str(known), words))
             case ast.Call(func=ast.Name(id=name)) if answer := _about_the_machine(name):
                 edits.add(replaced(child, answer, f"{name}() is {answer}"))
             case ast.Call(func=ast.Attribute(attr=attribute)) if attribute in (
@@ -137,6 +149,8 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
                 edits.add(replaced(child, value, words))
             case ast.Attribute(value=ast.Name(id="sys"), attr="platform"):
                 edits.add(replaced(child, '"linux"', 'sys.platform is "linux"'))
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                _no_arrays(resolver, module, child, kinds, edits)
             case ast.Call(func=ast.Name() | ast.Attribute()) if _is_einops(resolver, module, child):
                 _einops(child, edits)
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in MATH:
@@ -148,6 +162,51 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
             case _:
                 pass
     return edits
+
+
+def _no_arrays(
+    resolver: Resolver, module: Module, call: ast.Call, kinds: ast.expr, edits: Edits
+) -> None:
+    """`isinstance(x, np.ndarray)`: a program holds no arrays of numpy."""
+
+    def is_numpys(kind: ast.expr) -> bool:
+        match kind:
+            case ast.Attribute(value=ast.Name(id=name)):
+                origin = resolver.find(module, name)
+                return isinstance(origin, Outside) and origin.what == "numpy"
+        return False
+
+    if is_numpys(kinds):
+        edits.add(replaced(call, "False", f"{ast.unparse(call)} is False: no numpy here"))
+    elif isinstance(kinds, ast.Tuple) and any(is_numpys(one) for one in kinds.elts):
+        left = ast.Tuple([one for one in kinds.elts if not is_numpys(one)], ast.Load())
+        words = f"{ast.unparse(kinds)} without numpy's"
+        edits.add(replaced(kinds, ast.unparse(left), words))
+
+
+def late_import_lines(module: Module, node: ast.stmt, late: frozenset[str]) -> Edits:
+    """Cuts imports inside functions whose names, all in `late`, stand in the program."""
+    edits = Edits()
+    for holder in walk(node):
+        for field_name in ("body", "orelse", "finalbody"):
+            body = getattr(holder, field_name, None)
+            if isinstance(body, list):
+                _cut_imports(module, body, late, edits)
+    return edits
+
+
+def _cut_imports(module: Module, body: list[ast.stmt], late: frozenset[str], edits: Edits) -> None:
+    cut = [
+        one
+        for one in body
+        if isinstance(one, ast.ImportFrom)
+        and one.level > 0
+        and all((alias.asname or alias.name) in late for alias in one.names)
+    ]
+    for index, one in enumerate(cut):
+        words = f"what a function imports stands in the program: {ast.unparse(one)[:60]}"
+        needs_pass = len(cut) == len(body) and index == 0
+        edits.add(replaced(one, "pass", words) if needs_pass else whole_lines(module, one, words))
 
 
 def _about_the_machine(name: str) -> str:

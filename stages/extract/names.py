@@ -182,6 +182,34 @@ STAND_INS = {
     pass""",
     "EncoderDecoderCache": """class EncoderDecoderCache:
     pass""",
+    "dispatch_attention_fn": """def dispatch_attention_fn(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, **kwargs
+):
+    if attn_mask is not None and attn_mask.shape == (query.shape[0], key.shape[1]):
+        attn_mask = attn_mask[:, None, None]
+    query, key, value = (x.permute(0, 2, 1, 3) for x in (query, key, value))
+    out = nn.functional.scaled_dot_product_attention(
+        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+    )
+    return out.permute(0, 2, 1, 3)""",
+    "same_padding": """def same_padding(kernel_size, dilation=1):
+    sizes = kernel_size if isinstance(kernel_size, (list, tuple)) else [kernel_size]
+    steps = dilation if isinstance(dilation, (list, tuple)) else [dilation]
+    axes = max(len(sizes), len(steps))
+    sizes = sizes if len(sizes) > 1 else [*sizes] * axes
+    steps = steps if len(steps) > 1 else [*steps] * axes
+    spans = [(size - 1) * step for size, step in zip(sizes, steps, strict=True)]
+    if any(span % 2 for span in spans):
+        raise NotImplementedError("an even kernel has no same padding")
+    return tuple(span // 2 for span in spans) if axes > 1 else spans[0] // 2""",
+    "stride_minus_kernel_padding": """def stride_minus_kernel_padding(kernel_size, stride):
+    sizes = kernel_size if isinstance(kernel_size, (list, tuple)) else [kernel_size]
+    steps = stride if isinstance(stride, (list, tuple)) else [stride]
+    axes = max(len(sizes), len(steps))
+    sizes = sizes if len(sizes) > 1 else [*sizes] * axes
+    steps = steps if len(steps) > 1 else [*steps] * axes
+    rest = [step - size for size, step in zip(sizes, steps, strict=True)]
+    return tuple(rest) if axes > 1 else rest[0]""",
     "ACT2FN": """ACT2FN = {
     "gelu": nn.GELU(),
     "gelu_new": nn.GELU(approximate="tanh"),
@@ -194,7 +222,13 @@ STAND_INS = {
     "sigmoid": nn.Sigmoid(),
 }""",
 }
-"""Definitions that take the place of a package's own, where those drag in the whole package."""
+"""Definitions that take the place of a package's own, where those drag in the whole package or numpy."""
+HOMES = {
+    "dispatch_attention_fn": "diffusers",
+    "same_padding": "monai",
+    "stride_minus_kernel_padding": "monai",
+}
+"""The packages whose names these are: elsewhere they may mean something else."""
 
 MATH = {
     "pi": "math.pi", "inf": "math.inf", "sqrt": "math.sqrt", "log": "math.log", "log2": "math.log2", "exp": "math.exp",

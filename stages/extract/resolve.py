@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pipeline.source.trees import walk
 from stages.extract.parsing import Unparsable, parse
-from stages.extract.scope import Binding, Imported, bindings
+from stages.extract.scope import Binding, Imported, bindings, late_imports
 
 ALLOWED = frozenset(
     [
@@ -50,6 +50,8 @@ ALLOWED = frozenset(
         "cmath",
         "array",
         "textwrap",
+        "pathlib",
+        "keyword",
     ]
 )
 """The standard library as far as a computation may need it, and torch."""
@@ -77,6 +79,11 @@ class Module:
     @cached_property
     def _bound(self) -> tuple[dict[str, list[Binding]], list[Imported]]:
         return bindings(self.tree)
+
+    @cached_property
+    def late_imports(self) -> dict[str, Imported]:
+        """What its functions import relatively, by name."""
+        return late_imports(self.tree)
 
     @cached_property
     def calls(self) -> dict[str, list[ast.Call]]:
@@ -225,6 +232,7 @@ class Resolver:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._nowhere: set[tuple[str, str]] = set()
+        self._late: dict[str, frozenset[str]] = {}
 
     def find(
         self,
@@ -269,6 +277,23 @@ class Resolver:
             self._nowhere.add((module.name, name))
         return None
 
+    def late_names(self, module: Module) -> frozenset[str]:
+        """What functions of the module import relatively and the package has."""
+        if module.name not in self._late:
+            self._late[module.name] = frozenset(
+                name
+                for name in module.late_imports
+                if not isinstance(self.find_late(module, name), Outside | None)
+            )
+        return self._late[module.name]
+
+    def find_late(self, module: Module, name: str) -> Origin | None:
+        """Where a name comes from that a function of the module imports relatively."""
+        imported = module.late_imports.get(name)
+        if imported is None:
+            return None
+        return self._imported(module, imported, frozenset({(module.name, name)}))
+
     def attribute(self, module: Module, name: str) -> Origin | None:
         """Where `module.name` leads: a definition or a file below it."""
         found = self.find(module, name)
@@ -281,16 +306,23 @@ class Resolver:
         self, module: Module, name: str, binding: Binding, trail: frozenset[tuple[str, str]]
     ) -> Origin:
         if binding.imported is None:
+            if _is_this_file(binding.statement):
+                return InPackage(module)
             return Local(module, module.name, name, binding.statement)
-        target = absolute(module, binding.imported)
-        wanted = binding.imported.name
+        return self._imported(module, binding.imported, trail)
+
+    def _imported(
+        self, module: Module, imported: Imported, trail: frozenset[tuple[str, str]]
+    ) -> Origin:
+        target = absolute(module, imported)
+        wanted = imported.name
         root = target.split(".")[0]
         if root in ALLOWED and (
-            binding.imported.level == 0 or root == "torch"
+            imported.level == 0 or root == "torch"
         ):  # torch itself is a source too
             return library(target, wanted)
         if not self._files.is_inside(target):
-            return Outside(target.split(".")[0] or "." * binding.imported.level + str(wanted))
+            return Outside(target.split(".")[0] or "." * imported.level + str(wanted))
         other = self._files.module(target)
         if wanted is None:
             return InPackage(other) if other else Outside(target)
@@ -317,6 +349,14 @@ class Resolver:
             if other is not None and (other.name, name) not in trail
             else None
         )
+
+
+def _is_this_file(statement: ast.stmt) -> bool:
+    """`here = sys.modules[__name__]`"""
+    match statement:
+        case ast.Assign(value=ast.Subscript() as value):
+            return ast.unparse(value) == "sys.modules[__name__]"
+    return False
 
 
 SUBMODULES = frozenset(

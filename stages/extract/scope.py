@@ -128,16 +128,30 @@ def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Imported | None]]:
             yield name, None
 
 
+def late_imports(tree: ast.AST) -> dict[str, Imported]:
+    """By name: what functions import relatively when they run, as packages do to break a circle."""
+    return {
+        alias.asname or alias.name: Imported(node.module or "", alias.name, node.level)
+        for node in walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level > 0
+        for alias in node.names
+    }
+
+
 @lru_cache(maxsize=1 << 14)
-def reads(node: ast.AST) -> Reads:
-    """What a statement or an expression reads; remembered, for many classes share their helpers."""
-    walker = _Walker()
+def reads(node: ast.AST, late: frozenset[str] = frozenset()) -> Reads:
+    """What a statement or an expression reads; remembered, for many classes share their helpers.
+
+    The names in `late`, which functions import when they run, count as read from around them.
+    """
+    walker = _Walker(late)
     walker.visit(node, frozenset(), early=True)
     return walker.found
 
 
 class _Walker:
-    def __init__(self) -> None:
+    def __init__(self, late: frozenset[str]) -> None:
+        self.late = late
         self.found = Reads()
 
     def visit(self, node: ast.AST, bound: frozenset[str], early: bool) -> None:
@@ -199,7 +213,7 @@ class _Walker:
     def _annotation(self, node: ast.AST | None, bound: frozenset[str]) -> None:
         if node is None:
             return
-        inner = _Walker()
+        inner = _Walker(self.late)
         inner.visit(node, bound, early=False)
         self.found.annotations += inner.found.uses
 
@@ -222,7 +236,8 @@ class _Walker:
         for one in every:
             self._annotation(one.annotation, bound)
         self._annotation(node.returns, bound)
-        inner = (bound | {one.arg for one in every} | _locals(node.body)) - _globals(node.body)
+        own = _locals(node.body) - self.late
+        inner = (bound | {one.arg for one in every} | own) - _globals(node.body)
         for statement in node.body:
             self.visit(statement, inner, False)
 

@@ -15,7 +15,7 @@ from pipeline.source.package import read_package
 from pipeline.source.personal import without_personal_data
 from pipeline.stage import Kept, Outcome, Removed, Row, Workplace
 from pipeline.tracing.bundle import bundled
-from stages.extract.callsites import arguments_at_call_sites, as_evidence
+from stages.extract.callsites import Sites, arguments_at_call_sites, as_evidence
 from stages.extract.closure import Closure, NotClosed, close
 from stages.extract.configs import config_defaults, imported_config, smaller
 from stages.extract.dropout import without_dropout
@@ -135,18 +135,31 @@ def prepare(resolver: Resolver, module: Module, node: ast.ClassDef) -> "Prepared
         if not isinstance(value, ast.Constant)
     ]
     try:
-        try:
-            closure = close(resolver, module, node, values)
-            definitions = render(closure)
-        except NotClosed:
-            sites = {}  # an argument may need what the class itself does not
-            closure = close(resolver, module, node)
-            definitions = render(closure)
+        closure, definitions, sites = _definitions(resolver, module, node, values, sites)
     except NotClosed as trouble:
         return Removed(trouble.reason, trouble.detail, name=node.name)
     prepared = Prepared(resolver, module, node, line, forward, closure, definitions)
     prepared.request["arguments"] = as_evidence(sites)
     return prepared
+
+
+def _definitions(
+    resolver: Resolver, module: Module, node: ast.ClassDef, values: list[ast.expr], sites: Sites
+) -> tuple[Closure, Definitions, Sites]:
+    """Closure and text; with less around the class where all of it can't be had.
+
+    An argument may need what the class itself does not, and so may an import that never runs.
+
+    Raises:
+        NotClosed: the class itself can't be closed.
+    """
+    for more, found, late in ((values, sites, True), ([], {}, True), ([], {}, False)):
+        try:
+            closure = close(resolver, module, node, more, late)
+            return closure, render(closure), found
+        except NotClosed as trouble:
+            last = trouble
+    raise last
 
 
 class Prepared:
@@ -175,6 +188,7 @@ class Prepared:
             if one.annotation is None and one.arg in ("config", "cfg"):
                 configs |= imported_config(resolver, module)
         self.request = {
+            "class_name": node.name,
             "imports": list(definitions.imports),
             "body": definitions.body,
             "names": sorted(definitions.names),
@@ -230,7 +244,7 @@ class Prepared:
                 "sizes": plan["sizes"],
                 "arguments": plan["arguments"],
                 "inputs": plan["inputs"],
-                "edits": [*self.definitions.edits, *cleaned],
+                "edits": [*self.definitions.edits, *plan["edits"], *cleaned],
             }
         )
 

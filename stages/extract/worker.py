@@ -14,6 +14,7 @@ def handle(request: dict[str, Any]) -> dict[str, Any]:
 
 
 _REHEARSAL = {
+    "class_name": "Rehearsal",
     "imports": ["import torch", "import torch.nn as nn", "import torch.nn.functional as F"],
     "body": """
 class Model(nn.Module):

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .adapter import adapter
+
 Plan = Mapping[str, Any]
 
 ROLES = {
@@ -16,6 +18,10 @@ ROLES = {
     5: ("BATCH", "CHANNELS", "DEPTH", "HEIGHT", "WIDTH"),
     6: ("BATCH", "GROUPS", "CHANNELS", "DEPTH", "HEIGHT", "WIDTH"),
 }
+
+
+COMPARED = "compared in the code"
+"""Evidence of an argument that the code looks up or compares with a few values."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +43,22 @@ class Finished:
     inputs: list[dict[str, Any]]
     has_float: bool
     places: dict[str, str]  # of each size constant: an axis that has it, as "axis/x/1"
+    edits: list[str]  # in words: what the program adds to the author's code
 
 
 def assemble(definitions: Definitions, plan: Plan, defaults: Mapping[str, str]) -> Finished:
     """Writes the program. `defaults` are the constructor's own defaults as source text."""
     sizes = _Sizes(definitions, plan)
-    inputs = _input_lines(plan, sizes)
+    given = _by_position(plan)
+    between = adapter(plan["class_name"], definitions.body, given, plan["returned"])
+    inputs = _input_lines(between.inputs if between else given, sizes)
     init, config = _init_values(plan, sizes, defaults)
     parts = []
     if sizes.values:
         parts.append("\n".join(f"{name} = {value}" for name, value in sizes.values.items()))
     if config:
         parts.append(config)
-    parts.append(definitions.body)
+    parts += [between.body, between.text] if between else [definitions.body]
     parts.append("def get_inputs():\n" + inputs)
     parts.append("def get_init_inputs():\n" + _returned(init))
     body = "\n\n\n".join(parts)
@@ -64,9 +73,14 @@ def assemble(definitions: Definitions, plan: Plan, defaults: Mapping[str, str]) 
             for one in plan["arguments"]
             if not one["name"].endswith(".__dict__")
         ],
-        [described for one in plan["inputs"] for described in _described(one, sizes)],
+        [
+            described
+            for one in (between.inputs if between else plan["inputs"])
+            for described in _described(one, sizes, one.get("path", ""))
+        ],
         _any_float(plan["inputs"]),
         sizes.places,
+        [between.words] if between else [],
     )
 
 
@@ -101,8 +115,10 @@ class _Sizes:
             self.places.setdefault(shared, path)
             for name in group:
                 self._names.setdefault(name, shared)
-        self._roles = {}
+        chosen = {one["name"] for one in plan["arguments"] if one["evidence"] == COMPARED}
         for name, source in self._arguments.items():
+            if name in chosen:
+                continue  # one of a few names that happen to be numbers
             if f"arg/{name}" not in self._names and source.isdigit() and int(source) >= 16:
                 path = f"arg/{name}"
                 self._names[path] = self._new(_upper(name.split(".")[-1]), int(source))
@@ -154,7 +170,9 @@ class _Sizes:
 def _axes(one: Mapping[str, Any], name: str, path: str = "") -> list[tuple[str, int, str]]:
     path = path or f"axis/{name}"
     if one["kind"] == "tensor":
-        roles = ROLES.get(len(one["dims"]), ())
+        rank = len(one["dims"])
+        is_sequence = rank == 2 and one["dtype"] == "int64"  # of ids
+        roles = ("BATCH", "SEQ_LEN") if is_sequence else ROLES.get(rank, ())
         return [(f"{path}/{index}", value, roles[index]) for index, value in enumerate(one["dims"])]
     found = []
     for index, item in enumerate(one["items"]):
@@ -166,10 +184,10 @@ def _upper(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).strip("_").upper()
 
 
-def _input_lines(plan: Plan, sizes: _Sizes) -> str:
+def _input_lines(inputs: Sequence[Mapping[str, Any]], sizes: _Sizes) -> str:
     lines, returned = [], []
     used: set[str] = set()
-    for one in _by_position(plan):
+    for one in inputs:
         if one["kind"] == "value":
             returned.append(one["source"])
             continue
@@ -177,7 +195,7 @@ def _input_lines(plan: Plan, sizes: _Sizes) -> str:
         if name in ("torch", "nn") or keyword.iskeyword(name) or name in used:
             name = f"{name}_"
         used.add(name)
-        lines.append(f"    {name} = {_drawn(one, sizes, 'axis/' + one['name'])}")
+        lines.append(f"    {name} = {_drawn(one, sizes, one.get('path') or 'axis/' + one['name'])}")
         returned.append(("*" if one["name"].startswith("*") and one["items"] else "") + name)
     return "\n".join([*lines, f"    return [{', '.join(returned)}]"])
 
@@ -218,7 +236,8 @@ def _drawn(one: Mapping[str, Any], sizes: _Sizes, path: str) -> str:
     as_tuple = f"({shape},)" if len(dims) == 1 else f"({shape})"
     match one["dtype"], one["draw"]:
         case "int64", _:
-            return f"torch.randint(0, {one['bound']}, {as_tuple})"
+            bound = sizes.of(one["bound_of"], one["bound"])
+            return f"torch.randint(0, {bound}, {as_tuple})"
         case "bool", "ones":
             return f"torch.ones({as_tuple}, dtype=torch.bool)"
         case "bool", _:

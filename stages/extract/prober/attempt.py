@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 from pipeline.tracing.program import sow
 
 from . import lexicon, noise
+from .literals import compared_literals, is_number
 from .state import Input, State
 
 FILE = "<program>"
@@ -178,6 +179,7 @@ class Program:
         self._models: dict[Any, tuple[Any, dict[str, str]]] = {}
         exec(compile(code, FILE, "exec"), self.module.__dict__)
         self.names = dict(self.module.__dict__)
+        self.literals = compared_literals(ast.parse(code), self.names)
         self.names.setdefault("torch", torch)
         self.names.setdefault("nn", torch.nn)
         self.names.setdefault("F", torch.nn.functional)
@@ -189,11 +191,22 @@ class Program:
             return Config(self, name, known)
         return eval(source, self.names)
 
+    def candidates(self, name: str, annotation: str = "") -> tuple[tuple[str, ...], bool]:
+        """Likely values of an argument, those that the code compares it with first; is it a size?"""
+        found, is_size = lexicon.values(name, annotation)
+        literals = self.literals.get(name, ())
+        if not literals:
+            return found, is_size
+        usual = tuple(one for one in found if one in literals)
+        if is_number(literals[0]) or not is_number(found[0]):
+            return tuple(dict.fromkeys((*usual, *literals, *found))), False
+        return tuple(dict.fromkeys((found[0], *literals, *found[1:]))), is_size
+
     def default(self, key: str, name: str, known: Mapping[str, str]) -> str:
         """The likeliest value of a config attribute; sizes differ from each other."""
         if name in self.defaults:
             return self.defaults[name]
-        found, is_size = lexicon.values(name)
+        found, is_size = self.candidates(name)
         if is_size:
             taken = set(known.values())
             return next((size for size in found if size not in taken), found[0])
@@ -352,6 +365,8 @@ def tensor(one: Input) -> Any:
         return items if one.kind == "list" else tuple(items)
     if math.prod(one.dims) > MAX_ELEMENTS:
         raise ValueError("too large a guess")
+    if one.dtype == "int64" and one.draw == "last":
+        return torch.full(one.dims, one.bound - 1)
     if one.dtype == "int64":
         return torch.randint(0, max(one.bound, 1), one.dims)
     if one.dtype == "bool":

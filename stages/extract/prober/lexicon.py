@@ -24,6 +24,7 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (r"rope_(parameters|scaling)", ("{'rope_type': 'default', 'rope_theta': 10000.0}", "None")),
     (r"rope_theta", ("10000.0",)),
+    (r"layer_types", ("['full_attention'] * 4", "['sliding_attention'] * 4")),
     (
         r"head_dim|dim_head|d_head|head_size|attention_head_dim|d_k|d_v|dim_heads?|head_channels",
         ("32", "64", "16"),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from . import lexicon
-from .attempt import Outcome
+from .attempt import Outcome, Program
 from .guesses import by_rank, optional, variants
 from .state import Input, Path, State
 
@@ -60,7 +60,11 @@ _RANKS = (
 
 
 def repairs(
-    state: State, failed: Outcome, optionals: dict[str, str], constructor: list[str]
+    state: State,
+    failed: Outcome,
+    optionals: dict[str, str],
+    constructor: list[str],
+    program: Program,
 ) -> Iterator[State]:
     """Gives better guesses, the likeliest first."""
     if failed.stage == 2:
@@ -72,11 +76,13 @@ def repairs(
         yield from _reshapes(state, failed)
         yield from _shape_copies(state, failed)
         yield from _alternatives_of_inputs(state, failed, optionals)
-    yield from _optional_arguments(state, failed, constructor)
-    yield from _alternatives_of_arguments(state, failed)
+    yield from _optional_arguments(state, failed, constructor, program)
+    yield from _alternatives_of_arguments(state, failed, program)
 
 
-def _optional_arguments(state: State, failed: Outcome, constructor: list[str]) -> Iterator[State]:
+def _optional_arguments(
+    state: State, failed: Outcome, constructor: list[str], program: Program
+) -> Iterator[State]:
     """A constructor argument whose default None does not do."""
     if "None" not in failed.message:
         return
@@ -84,7 +90,7 @@ def _optional_arguments(state: State, failed: Outcome, constructor: list[str]) -
     names = [name for name in constructor if state.arg(name) is None]
     for name in sorted(names, key=lambda name: name not in words):
         if name in words or len(names) <= 3:
-            found, _ = lexicon.values(name)
+            found, _ = program.candidates(name)
             for value in found[:3]:
                 if value != "None":
                     yield state.with_arg(name, value)
@@ -240,15 +246,18 @@ def _scaled(state: State, factors: tuple[float, ...], last_too: bool = True) -> 
 
 
 def _stretched(one: Input, factor: float, last_too: bool) -> Input:
-    """The axes that hold positions: those after the channels, or in three dimensions the middle one."""
+    """The axes that hold positions: those after the channels, of sequences the one after the batch."""
     rank = len(one.dims)
     first, last = (2, rank) if rank > 3 else (1, 3 if last_too else 2) if rank == 3 else (0, 0)
+    if rank == 2 and one.dtype == "int64":  # token ids: a batch of sequences
+        first, last = 1, 2
     stretched = (max(1, int(size * factor)) for size in one.dims[first:last])
     return replace(one, dims=(*one.dims[:first], *stretched, *one.dims[last:]))
 
 
 def _one_sample(one: Input) -> Input:
-    return replace(one, dims=(1, *one.dims[1:])) if len(one.dims) > 2 else one
+    is_batch = len(one.dims) > 2 or (len(one.dims) == 2 and one.dtype == "int64")
+    return replace(one, dims=(1, *one.dims[1:])) if is_batch else one
 
 
 def _ranks(state: State, failed: Outcome) -> Iterator[State]:
@@ -418,7 +427,7 @@ def _alternatives_of_inputs(
                 yield state.with_input(other)
 
 
-def _alternatives_of_arguments(state: State, failed: Outcome) -> Iterator[State]:
+def _alternatives_of_arguments(state: State, failed: Outcome, program: Program) -> Iterator[State]:
     words = set(
         re.findall(r"\w+", " ".join(line for _, line in failed.lines[-3:]) + " " + failed.message)
     )
@@ -428,16 +437,19 @@ def _alternatives_of_arguments(state: State, failed: Outcome) -> Iterator[State]
     ):
         return
     names = [name for name, _ in state.args]
+    # A config that is read is one: what it holds is to blame.
+    read = {name.rsplit(".", 1)[0] for name in names if "." in name}
+    names = [name for name in names if name not in read]
     suspects = [
         name
         for name in names
         if name.split(".")[-1] in words or name.split(".")[-1].strip("_") in words
     ]
     if failed.stage < 2:
-        suspects += [name for name in names if name not in suspects]
+        suspects += [name for name in reversed(names) if name not in suspects]
     for name in suspects[:6]:
         old = state.arg(name)
-        found, _ = lexicon.values(name.split(".")[-1])
+        found, _ = program.candidates(name.split(".")[-1])
         options = list(found)
         options += ["nn.ReLU", "nn.Identity()", "64", "2", "[64, 128]", "None", "(64, 64)", "False"]
         if (

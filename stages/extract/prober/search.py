@@ -9,8 +9,10 @@ from functools import partial
 from typing import Any
 
 from . import lexicon
-from .assembly import Definitions, Finished, assemble
+from .adapter import is_flat, paths_to_tensors
+from .assembly import COMPARED, Definitions, Finished, assemble
 from .attempt import Outcome, Program
+from .bounds import with_bounds
 from .guesses import first_guesses
 from .relations import untangled, with_arguments
 from .repair import repairs
@@ -21,7 +23,7 @@ from .verify import verify
 def search(request: dict[str, Any]) -> dict[str, Any]:
     """Gives a plan, or the last and farthest error.
 
-    The request holds `imports`, `body` and `names` (definitions; the class is `Model`), `arguments`
+    The request holds `class_name`, `imports`, `body` and `names` (definitions; the class is `Model`), `arguments`
     (name → [[source, evidence], …], best first), `defaults` (of the constructor, as source text),
     `hints` for inputs, `tries`, `config_defaults` and `soft`.
     """
@@ -60,6 +62,7 @@ class _Search:
         self.seen: set[Any] = set()
         self.best: Outcome | None = None
         self.rejected: dict[str, Any] | None = None
+        self.returned: list[str] = []
 
     def run(self) -> dict[str, Any]:
         first = self._first_arguments()
@@ -103,7 +106,7 @@ class _Search:
                 )
                 self.messages.add(text)
                 for better in itertools.islice(
-                    repairs(state, outcome, self.optionals, self.nullable), 24
+                    repairs(state, outcome, self.optionals, self.nullable, self.program), 24
                 ):
                     self._push(better, priority)
         return self._failure(tries)
@@ -143,7 +146,7 @@ class _Search:
             annotation = (
                 "" if one.annotation is inspect.Parameter.empty else _name_of(one.annotation)
             )
-            found, is_size = lexicon.values(one.name, annotation)
+            found, is_size = self.program.candidates(one.name, annotation)
             choice = found[0]
             if is_size:
                 choice = next((size for size in found if size not in taken), found[0])
@@ -152,7 +155,9 @@ class _Search:
                 choice = next(
                     (name for name in found if name in self.program.names or "." in name), found[0]
                 )
-            args[one.name], self.evidence[one.name] = choice, "name table"
+            is_compared = choice in self.program.literals.get(one.name, ())
+            args[one.name] = choice
+            self.evidence[one.name] = COMPARED if is_compared else "name table"
         return State(tuple(args.items()))
 
     def _exists(self, source: str) -> bool:
@@ -199,8 +204,11 @@ class _Search:
     def _finished(self, state: State, tries: int) -> dict[str, Any]:
         """The program of a state that ran, and what its users will see."""
         state = untangled(self.program, state)
+        output = self.program.attempt(state).output
+        self.returned = [] if is_flat(output) else paths_to_tensors(output)
         defaults = {one.name: one.default for one in self.constructor if type(one.default) is int}
         state = with_arguments(state, lambda one: self._assembled(one, tries), defaults)
+        state = with_bounds(self.program, state)
         finished = self._assembled(state, tries)
         facts = verify(finished.code, finished.has_float)
         return {"found": True, "tries": tries, **asdict(finished), **facts}
@@ -225,6 +233,8 @@ class _Search:
         return {
             "found": True,
             "tries": tries,
+            "class_name": self._own_name(),
+            "returned": self.returned,
             "arguments": arguments,
             "constructor": [_described(one) for one in self.constructor],
             "forward": [_described(one) for one in self.forward],
@@ -233,6 +243,11 @@ class _Search:
                 sorted("/".join(path) for path in link) for link in sorted(state.links, key=sorted)
             ],
         }
+
+    def _own_name(self) -> str:
+        """What the author calls the class, if the program leaves the name free."""
+        name: str = self.request["class_name"]
+        return f"{name}Module" if name in self.request["names"] else name
 
     def _failure(self, tries: int) -> dict[str, Any]:
         if self.rejected is not None:
@@ -302,6 +317,7 @@ def _as_dict(one: Input) -> dict[str, Any]:
         "dtype": one.dtype,
         "draw": one.draw,
         "bound": one.bound,
+        "bound_of": one.bound_of,
         "items": [_as_dict(item) for item in one.items],
         "source": one.source,
         "evidence": one.evidence,

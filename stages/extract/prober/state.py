@@ -22,6 +22,7 @@ class Input:
     dtype: str = "float32"
     draw: str = "normal"
     bound: int = 0
+    bound_of: str = ""  # the size that the bound is, as "arg/vocab_size"; empty for a mere number
     items: tuple["Input", ...] = ()
     source: str = ""
     evidence: str = "feedback"

@@ -501,3 +501,140 @@ class Layer(nn.Module):
     )
     code = str(one_kept(extract(text, tmp_path))["code"])
     assert "layer_scale" in code.partition("class Model")[0]
+
+
+def test_ids_reach_the_whole_table(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Lookup(nn.Module):
+    def __init__(self, vocab_size, dim, kinds: int = 37):
+        super().__init__()
+        self.table = nn.Embedding(vocab_size, dim)
+        self.kinds = nn.Embedding(kinds, dim)
+
+    def forward(self, token_ids, kind_ids):
+        return self.table(token_ids) + self.kinds(kind_ids)
+"""
+    )
+    row = one_kept(extract(text, tmp_path))
+    code = str(row["code"])
+    assert "token_ids = torch.randint(0, VOCAB_SIZE, (BATCH, SEQ_LEN))" in code
+    assert "kind_ids = torch.randint(0, 37, (BATCH, SEQ_LEN))" in code, "a default has no name"
+
+
+def test_ids_that_nothing_limits_stay_small(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Scaled(nn.Module):
+    def forward(self, x, step_ids):
+        return x * step_ids.float().mean()
+"""
+    )
+    assert "torch.randint(0, 100, (BATCH, SEQ_LEN))" in str(one_kept(extract(text, tmp_path))["code"])
+
+
+def test_a_forward_with_pairs_and_records_gets_a_plain_one_around_it(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+from typing import NamedTuple, Tuple
+
+class Seen(NamedTuple):
+    out: torch.Tensor
+    cache: None
+    weights: tuple
+
+class Turned(nn.Module):
+    def __init__(self, dim):
+        super(Turned, self).__init__()
+        self.mix = nn.Linear(dim, dim)
+
+    def forward(self, x, pair: Tuple[torch.Tensor, torch.Tensor]):
+        x = self.mix(x)
+        cos, sin = pair
+        return Seen(x * cos + x.roll(1, -1) * sin, None, (x.softmax(-1),))
+"""
+    )
+    (outcome,) = extract(text, tmp_path)
+    assert isinstance(outcome, Kept), outcome
+    code = str(outcome.columns["code"])
+    assert "class Turned(nn.Module)" in code and "super(Turned, self)" in code
+    assert "class Model(Turned):" in code and "def forward(self, x, pair_0, pair_1):" in code
+    assert "result = super().forward(x, (pair_0, pair_1))" in code
+    assert "return result[0], result[2][0]" in code
+    names = [one["name"] for one in outcome.columns["inputs"]]  # type: ignore[attr-defined]
+    assert names == ["x", "pair_0", "pair_1"]
+    assert any("plain tensors" in edit for edit in outcome.columns["edits"])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("if kind == 'tall':\n            self.size = 3", "'tall'"),
+        ("self.size = {'thin': 1, 'wide': 2}[kind]", "'thin'"),
+        ("self.size = TABLE[kind]", "320"),
+        ("match kind:\n            case 'round':\n                self.size = 4", "'round'"),
+    ],
+)
+def test_an_argument_gets_what_the_code_compares_it_with(
+    condition: str, expected: str, tmp_path: Path
+) -> None:
+    text = (
+        HEAD
+        + f"""
+TABLE = {{320: 3, 640: 5}}
+
+class Choosy(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        {condition}
+
+    def forward(self, x):
+        return x * self.size
+"""
+    )
+    row = one_kept(extract(text, tmp_path))
+    (argument,) = row["arguments"]  # type: ignore[misc]
+    assert argument == {"name": "kind", "value": expected, "evidence": "compared in the code"}
+
+
+def test_what_a_config_holds_is_changed_rather_than_the_config(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Typed(nn.Module):
+    def __init__(self, config, layer_idx):
+        super().__init__()
+        assert config.pattern_names[layer_idx] is not None
+        self.mix = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, x):
+        return self.mix(x)
+"""
+    )
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert "class Config:" in code and "pattern_names = (" in code
+
+
+def test_a_long_sequence_of_ids_is_shortened_until_it_is_cheap(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Dear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(100, 1024)
+        self.layers = nn.ModuleList(nn.Linear(1024, 1024) for _ in range(8))
+
+    def forward(self, input_ids):
+        x = self.table(input_ids)
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+    )
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert "torch.randint(0, 100, (BATCH, SEQ_LEN))" in code
+    assert sizes_of(code)["SEQ_LEN"] < 80

@@ -111,3 +111,33 @@ def test_a_star_import_takes_only_what_all_names(tmp_path: Path) -> None:
     package = Package(files)
     assert package.may_bind("pkg.open", "helper") and package.may_bind("pkg.closed", "other")
     assert not package.may_bind("pkg.closed", "helper")
+
+
+def test_what_a_function_imports_when_it_runs_is_part_of_the_program(tmp_path: Path) -> None:
+    text = HEAD + (
+        "class Late(nn.Module):\n    def __init__(self, dim):\n        super().__init__()\n"
+        "        from .layers.norm import RMSNorm as Norm\n        self.norm = Norm(dim)\n\n"
+        "    def forward(self, x):\n        if x.dim() > 9:\n            from .missing import gone\n"
+        "            return gone(x)\n        return self.norm(x)\n"
+    )
+    row = one_kept(extract(text, tmp_path, PACKAGE, "pkg/late.py"))
+    code = str(row["code"])
+    assert "class RMSNorm" in code and ".layers" not in code
+    assert "from .missing import gone" in code, "what the package lacks stays as it was"
+    assert any("RMSNorm" in edit for edit in row["edits"])  # type: ignore[attr-defined]
+
+
+def test_questions_about_torchs_version_are_answered_and_listed(tmp_path: Path) -> None:
+    text = HEAD + (
+        "from packaging import version\nfrom .compare import is_torch_version\nOLDEST = '2.5.0'\n"
+        "NEW = is_torch_version('>=', OLDEST)\n\n"
+        "class Versions(nn.Module):\n    def forward(self, x):\n"
+        "        if version.parse(torch.__version__) < version.parse('1.9') or not NEW:\n"
+        "            return x\n        return x.sigmoid() * x\n"
+    )
+    package = PACKAGE | {"pkg/compare.py": "from packaging.version import parse\ndef is_torch_version(a, b):\n    return parse(b) > a\n"}  # fmt: skip
+    row = one_kept(extract(text, tmp_path, package, "pkg/model.py"))
+    code = str(row["code"])
+    assert "NEW = True" in code and "if False or not NEW" in code and "version" not in code
+    edits = " ".join(row["edits"])  # type: ignore[arg-type]
+    assert "is_torch_version('>=', OLDEST) is True from torch 2.11 on" in edits
