@@ -55,6 +55,7 @@ class Target:
     key: tuple[str, int, int] = ("", 0, 0)
     library: Library | None = None
     consumed: int = 0  # attributes of the use that are part of the target
+    why: str = ""  # of what is absent
 
 
 @dataclass
@@ -72,21 +73,24 @@ def close(
     node: ast.ClassDef,
     more: Sequence[ast.expr] = (),
     late: bool = True,
+    lenient: bool = False,
 ) -> Closure:
     """Gives the closure of a class, and of expressions that its arguments may be.
 
     With `late`, what functions import when they run is part of it, and their import lines are cut.
+    With `lenient`, what only functions read may be missing: a run shows whether they read it.
 
     Raises:
         NotClosed: outside_dependency, unresolved_name or too_large.
     """
-    return _Collector(resolver, late).collect(module, node, more)
+    return _Collector(resolver, late, lenient).collect(module, node, more)
 
 
 class _Collector:
-    def __init__(self, resolver: Resolver, late: bool) -> None:
+    def __init__(self, resolver: Resolver, late: bool, lenient: bool) -> None:
         self.resolver = resolver
         self.late = late
+        self.lenient = lenient
         self.pieces: dict[tuple[str, int, int], Piece] = {}
         self.attributes: set[str] = set(ALWAYS)
         self.queue: list[tuple[Piece, list[ast.AST]]] = []
@@ -179,6 +183,12 @@ class _Collector:
             try:
                 target = self._target(piece.module, use, piece)
             except NotClosed as trouble:
+                if self._may_be_missing(trouble, use, found):
+                    why = (
+                        f"{trouble.detail.split(',')[0]} is missing, and nothing that runs reads it"
+                    )
+                    piece.uses.append((use, Target("absent", use.name, why=why)))
+                    continue
                 if "needed by" not in trouble.detail:
                     trouble.detail += f", needed by {self._trail(piece)}"
                 raise
@@ -196,6 +206,13 @@ class _Collector:
                 origin = None
             if isinstance(origin, Library):
                 piece.uses.append((use, Target("library", use.name, library=origin)))
+
+    def _may_be_missing(self, trouble: NotClosed, use: Use, found: Reads) -> bool:
+        return (
+            self.lenient
+            and trouble.reason in ("outside_dependency", "unresolved_name")
+            and use.name not in found.early
+        )
 
     def _trail(self, piece: Piece) -> str:
         """How the class came to need this piece, from inside outwards."""
@@ -224,7 +241,9 @@ class _Collector:
             case Library():
                 return Target("library", use.name, library=origin, consumed=consumed)
             case Outside(optional=True):
-                return Target("absent", use.name)
+                return Target(
+                    "absent", use.name, why="what it is imported from is optional and absent"
+                )
             case Outside(what=what):
                 raise NotClosed("outside_dependency", f"{use.name} from {what}")
             case InPackage(module=file):

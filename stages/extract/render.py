@@ -42,7 +42,7 @@ def render(closure: Closure) -> Definitions:
     stand_ins: dict[str, str] = {}
     written: dict[str, str] = {}
     needs: list[str] = []
-    absent: set[str] = set()
+    absent: dict[str, str] = {}
     annotated = False
     assert isinstance(closure.target.node, ast.ClassDef)
     words.append(f"renamed the class {closure.target.node.name} to Model")
@@ -53,7 +53,7 @@ def render(closure: Closure) -> Definitions:
             if target.kind == "stand_in":
                 stand_ins[target.name] = STAND_INS[target.name]
             elif target.kind == "absent":
-                absent.add(target.name)
+                absent[target.name] = target.why
         if isinstance(piece.node, ast.ClassDef):
             _cut_methods(piece, edits)
             _positional_only_by_position(piece, closure, edits)
@@ -73,14 +73,14 @@ def render(closure: Closure) -> Definitions:
         texts.insert(0, text)
     texts[:0] = [text for _, text in sorted(written.items())]
     for name in sorted(absent, reverse=True):
-        words.append(f"{name} is None: what it is imported from is optional and absent")
+        words.append(f"{name} is None: {absent[name]}")
         texts.insert(0, f"{name} = None")
     words += naming.words
     imports = _imports([*naming.imports, *needs], annotated)
     body = _joined(texts)
     if body.count("\n") > MAX_LINES:
         raise NotClosed("too_large", f"the program would have more than {MAX_LINES} lines")
-    names = frozenset(naming.taken | set(stand_ins) | set(written) | absent | _bound(imports))
+    names = frozenset(naming.taken | set(stand_ins) | set(written) | set(absent) | _bound(imports))
     return Definitions(tuple(imports), body, tuple(dict.fromkeys(words)), names)
 
 

@@ -306,10 +306,21 @@ class Resolver:
         self, module: Module, name: str, binding: Binding, trail: frozenset[tuple[str, str]]
     ) -> Origin:
         if binding.imported is None:
-            if _is_this_file(binding.statement):
+            if self._is_this_file(module, binding.statement, trail):
                 return InPackage(module)
             return Local(module, module.name, name, binding.statement)
         return self._imported(module, binding.imported, trail)
+
+    def _is_this_file(
+        self, module: Module, statement: ast.stmt, trail: frozenset[tuple[str, str]]
+    ) -> bool:
+        """`here = sys.modules[__name__]`, and other names for it."""
+        match statement:
+            case ast.Assign(value=ast.Subscript() as value):
+                return ast.unparse(value) == "sys.modules[__name__]"
+            case ast.Assign(targets=[ast.Name()], value=ast.Name(id=name)):
+                return isinstance(self.find(module, name, trail), InPackage)
+        return False
 
     def _imported(
         self, module: Module, imported: Imported, trail: frozenset[tuple[str, str]]
@@ -349,14 +360,6 @@ class Resolver:
             if other is not None and (other.name, name) not in trail
             else None
         )
-
-
-def _is_this_file(statement: ast.stmt) -> bool:
-    """`here = sys.modules[__name__]`"""
-    match statement:
-        case ast.Assign(value=ast.Subscript() as value):
-            return ast.unparse(value) == "sys.modules[__name__]"
-    return False
 
 
 SUBMODULES = frozenset(

@@ -108,7 +108,10 @@ def _of_class(
         return []
     if isinstance(prepared, Removed):
         return [prepared]
-    return [prepared.run(settings, workplace)]
+    outcome = prepared.run(settings, workplace)
+    if prepared.missing is not None and isinstance(outcome, Removed):
+        outcome = Removed(prepared.missing.reason, prepared.missing.detail, name=node.name)
+    return [outcome]
 
 
 def prepare(resolver: Resolver, module: Module, node: ast.ClassDef) -> "Prepared | Removed | None":
@@ -135,31 +138,40 @@ def prepare(resolver: Resolver, module: Module, node: ast.ClassDef) -> "Prepared
         if not isinstance(value, ast.Constant)
     ]
     try:
-        closure, definitions, sites = _definitions(resolver, module, node, values, sites)
+        closure, definitions, sites, missing = _definitions(resolver, module, node, values, sites)
     except NotClosed as trouble:
         return Removed(trouble.reason, trouble.detail, name=node.name)
     prepared = Prepared(resolver, module, node, line, forward, closure, definitions)
     prepared.request["arguments"] = as_evidence(sites)
+    prepared.missing = missing
     return prepared
 
 
 def _definitions(
     resolver: Resolver, module: Module, node: ast.ClassDef, values: list[ast.expr], sites: Sites
-) -> tuple[Closure, Definitions, Sites]:
+) -> tuple[Closure, Definitions, Sites, NotClosed | None]:
     """Closure and text; with less around the class where all of it can't be had.
 
-    An argument may need what the class itself does not, and so may an import that never runs.
+    An argument may need what the class itself does not, and so may an import that never runs. At
+    last goes what branches need that may never run; then the first trouble is given too.
 
     Raises:
         NotClosed: the class itself can't be closed.
     """
-    for more, found, late in ((values, sites, True), ([], {}, True), ([], {}, False)):
+    first: NotClosed | None = None
+    for more, found, late, lenient in (
+        (values, sites, True, False),
+        ([], {}, True, False),
+        ([], {}, False, False),
+        ([], {}, False, True),
+    ):
         try:
-            closure = close(resolver, module, node, more, late)
-            return closure, render(closure), found
+            closure = close(resolver, module, node, more, late, lenient)
+            return closure, render(closure), found, first if lenient else None
         except NotClosed as trouble:
-            last = trouble
-    raise last
+            first = first or trouble
+    assert first is not None
+    raise first
 
 
 class Prepared:
@@ -177,6 +189,7 @@ class Prepared:
     ) -> None:
         self.node = node
         self.quiet = False
+        self.missing: NotClosed | None = None  # what the program does without
         self.definitions = definitions
         constructor = method(list(line), "__init__")
         self.defaults = _defaults(constructor)

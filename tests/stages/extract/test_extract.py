@@ -532,7 +532,9 @@ class Scaled(nn.Module):
         return x * step_ids.float().mean()
 """
     )
-    assert "torch.randint(0, 100, (BATCH, SEQ_LEN))" in str(one_kept(extract(text, tmp_path))["code"])
+    assert "torch.randint(0, 100, (BATCH, SEQ_LEN))" in str(
+        one_kept(extract(text, tmp_path))["code"]
+    )
 
 
 def test_a_forward_with_pairs_and_records_gets_a_plain_one_around_it(tmp_path: Path) -> None:
@@ -638,3 +640,38 @@ class Dear(nn.Module):
     code = str(one_kept(extract(text, tmp_path))["code"])
     assert "torch.randint(0, 100, (BATCH, SEQ_LEN))" in code
     assert sizes_of(code)["SEQ_LEN"] < 80
+
+
+def test_what_is_missing_is_none_where_nothing_that_runs_reads_it(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+import numpy as np
+
+class Branching(nn.Module):
+    def forward(self, x):
+        if x.dim() > 9:
+            return np.zeros(3), gone(x)
+        return x * 2
+
+class Needing(nn.Module):
+    def forward(self, x):
+        return torch.from_numpy(np.zeros(3)) * x
+
+class Decorated(nn.Module):
+    start = np.random.rand(3)
+
+    def forward(self, x):
+        return x * self.start[0]
+"""
+    )
+    outcomes = extract(text, tmp_path)
+    assert reasons(outcomes) == {
+        "Branching": "kept",
+        "Needing": "outside_dependency",
+        "Decorated": "outside_dependency",
+    }
+    (kept,) = (one.columns for one in outcomes if isinstance(one, Kept))
+    assert "np = None" in str(kept["code"]) and "gone = None" in str(kept["code"])
+    edits = " ".join(kept["edits"])  # type: ignore[arg-type]
+    assert "np is None: np from numpy is missing, and nothing that runs reads it" in edits
