@@ -1,6 +1,7 @@
-"""Constructor arguments as the authors themselves write them: calls of the class in its file."""
+"""Constructor arguments as the authors themselves write them: calls of the class in its package."""
 
 import ast
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -8,6 +9,8 @@ from pipeline.source.trees import walk
 from stages.extract.resolve import Library, Local, Module, Resolver
 
 MAX_VALUES = 4
+MAX_FILES = 6
+"""Other files of the package that are read for calls of one class."""
 
 Sites = dict[str, list[tuple[str, int, ast.expr]]]
 """By parameter: values as text, how often each is given, and the expression."""
@@ -19,7 +22,7 @@ def arguments_at_call_sites(
     """For each parameter the values that calls give it, the most frequent first.
 
     Only values that mean the same elsewhere count: literals, and expressions of names that the
-    file's top level or a library defines.
+    file's top level or a library defines; in other files of the package, literals and a library's.
     """
     if constructor is None:
         return {}
@@ -27,13 +30,15 @@ def arguments_at_call_sites(
     known = {*parameters, *(one.arg for one in constructor.args.kwonlyargs)}
     counts: dict[str, Counter[str]] = {}
     nodes: dict[str, ast.expr] = {}
-    for call in calls_of(module, name):
+    others = itertools.islice(resolver.callers(module, name), MAX_FILES)
+    calls = [(one, call) for one in (module, *others) for call in calls_of(one, name)]
+    for caller, call in calls:
         values = dict(zip(parameters, call.args, strict=False))
         values |= {one.arg: one.value for one in call.keywords if one.arg}
         if any(isinstance(one, ast.Starred) for one in call.args):
             continue
         for parameter, value in values.items():
-            if parameter in known and _means_the_same(resolver, module, value):
+            if parameter in known and _means_the_same(resolver, caller, value, module):
                 text = ast.unparse(value)
                 counts.setdefault(parameter, Counter())[text] += 1
                 nodes[text] = value
@@ -70,7 +75,8 @@ def calls_of(module: Module, name: str) -> list[ast.Call]:
     return module.calls.get(name, [])
 
 
-def _means_the_same(resolver: Resolver, module: Module, value: ast.expr) -> bool:
+def _means_the_same(resolver: Resolver, module: Module, value: ast.expr, home: Module) -> bool:
+    """Whether a value that `module` writes can be written in a program of `home`."""
     for node in walk(value):
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
@@ -82,7 +88,11 @@ def _means_the_same(resolver: Resolver, module: Module, value: ast.expr) -> bool
                     "math",
                     "functools",
                 ):
-                    continue
+                    if resolver.find(home, name) == origin:
+                        continue
+                    return False
+                if module is not home:
+                    return False
                 if isinstance(origin, Local) and isinstance(
                     origin.statement, ast.ClassDef | ast.FunctionDef
                 ):

@@ -1,8 +1,9 @@
 """Where a name comes from: this file, another file of its package, torch and Python, or outside."""
 
 import ast
+import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -56,6 +57,8 @@ ALLOWED = frozenset(
 )
 """The standard library as far as a computation may need it, and torch."""
 
+
+_CALLED = re.compile(r"(?<!class )\b([A-Z]\w+)\(")
 
 MAX_PARSED = 8_000_000
 """Characters whose trees are kept in memory: those of a whole large package would take gigabytes."""
@@ -121,9 +124,16 @@ class Files(Protocol):
         """Whether a star import of that module can bind `word`; told from its text, unparsed."""
         ...
 
+    def callers(self, name: str) -> tuple[str, ...]:
+        """The modules whose text calls something of that name, in order."""
+        ...
+
 
 class OneFile:
     """A file without a package around it."""
+
+    def callers(self, name: str) -> tuple[str, ...]:
+        return ()
 
     def module(self, name: str) -> Module | None:
         return None
@@ -165,6 +175,18 @@ class Package:
         if "__all__" in text:  # a star import takes these and nothing else
             return f'"{word}"' in text or f"'{word}'" in text
         return word in text
+
+    def callers(self, name: str) -> tuple[str, ...]:
+        return self._callers.get(name, ())
+
+    @cached_property
+    def _callers(self) -> dict[str, tuple[str, ...]]:
+        """By class name; told from the texts, so that only files that matter are parsed."""
+        found: dict[str, list[str]] = {}
+        for module_name, path in self._paths.items():
+            for word in set(_CALLED.findall(self._texts[path])):
+                found.setdefault(word, []).append(module_name)
+        return {word: tuple(names) for word, names in found.items()}
 
     def _length(self, name: str) -> int:
         path = self._paths.get(name)
@@ -276,6 +298,18 @@ class Resolver:
         if len(trail) == 1:  # else the answer may only hold on this trail
             self._nowhere.add((module.name, name))
         return None
+
+    def callers(self, module: Module, name: str) -> Iterator[Module]:
+        """Other modules of the package that call this module's class `name`."""
+        for other in self._files.callers(name):
+            if other == module.name:
+                continue
+            caller = self._files.module(other)
+            if caller is None:
+                continue
+            origin = self.find(caller, name)
+            if isinstance(origin, Local) and origin.module_name == module.name:
+                yield caller
 
     def late_names(self, module: Module) -> frozenset[str]:
         """What functions of the module import relatively and the package has."""

@@ -141,3 +141,21 @@ def test_questions_about_torchs_version_are_answered_and_listed(tmp_path: Path) 
     assert "NEW = True" in code and "if False or not NEW" in code and "version" not in code
     edits = " ".join(row["edits"])  # type: ignore[arg-type]
     assert "is_torch_version('>=', OLDEST) is True from torch 2.11 on" in edits
+
+
+def test_arguments_come_from_calls_in_other_files_too(tmp_path: Path) -> None:
+    text = HEAD + (
+        "class Scaled(nn.Module):\n    def __init__(self, times, act):\n        super().__init__()\n"
+        "        self.times, self.act = times, act()\n\n"
+        "    def forward(self, x):\n        return self.act(x) * self.times\n"
+    )
+    users = {
+        "pkg/one.py": "from torch import nn\nfrom .scaled import Scaled\nx = [Scaled(3.5, nn.SiLU), Scaled(3.5, MINE)]\n",
+        "pkg/two.py": "from torch import nn\nimport pkg.scaled as s\nfrom pkg.scaled import Scaled\nx = Scaled(2.5, nn.SiLU)\n",
+        "pkg/else.py": "from torch import nn\n\nclass Scaled:\n    pass\nx = [Scaled(9.5, nn.GELU)] * 5\n",
+    }  # fmt: skip
+    row = one_kept(extract(text, tmp_path, PACKAGE | users, "pkg/scaled.py"))
+    assert row["arguments"] == [
+        {"name": "times", "value": "3.5", "evidence": "call site (2)"},
+        {"name": "act", "value": "nn.SiLU", "evidence": "call site (2)"},
+    ]
