@@ -129,6 +129,8 @@ class _Collector:
         else:
             self._edit(piece, node)
             self.queue.append((piece, [node]))
+            for other in module.registrations.get(_only_name(node), ()):
+                self._add(module, other, piece)
         return piece
 
     def _edit(self, piece: Piece, node: ast.stmt) -> None:
@@ -267,6 +269,14 @@ def names_in(node: ast.ClassDef) -> set[str]:
                 if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
             }
     return found
+
+
+def _only_name(node: ast.stmt) -> str:
+    """The name that `X = …` binds."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+    return ""
 
 
 def _title(node: ast.stmt) -> str:

@@ -5,6 +5,7 @@ dropped decorator's import is not needed either.
 """
 
 import ast
+import itertools
 from dataclasses import dataclass, field
 
 from pipeline.source.trees import walk
@@ -320,46 +321,47 @@ def _decorators(
 
 
 def _bases(resolver: Resolver, module: Module, node: ast.ClassDef, edits: Edits) -> None:
-    texts: list[str] = []
-    words: list[str] = []
-    needs: tuple[str, ...] = ()
+    """Bases that are nn.Module with services become it; those without part are cut out."""
+    kept: list[bool] = []
     has_module = False
     for base in node.bases:
         text = ast.unparse(base)
         last = text.split("[")[0].split(".")[-1]
         origin = resolver.find(module, text.split("[")[0].split(".")[0])
         if last in MODULE_BASES and not (isinstance(origin, Library) and last != "ScriptModule"):
-            words.append(f"base {text} is nn.Module")
-            if not has_module:
-                texts.append("nn.Module")
-                needs = ("import torch.nn as nn",)
+            words, needs = f"base {text} is nn.Module", ("import torch.nn as nn",)
+            kept.append(not has_module)
+            edits.add(replaced(base, "" if has_module else "nn.Module", words, needs))
             has_module = True
         elif last in PLAIN_BASES or (
             isinstance(origin, Outside | None) and len(node.bases) > 1 and "Mixin" in last
         ):
-            words.append(f"dropped the base {text}")
+            kept.append(False)
+            edits.add(replaced(base, "", f"dropped the base {text}"))
         else:
-            texts.append(text)
-    if not words and not node.keywords:
+            kept.append(True)
+    for one in node.keywords:
+        is_plain = one.arg == "metaclass" and "ABC" in ast.unparse(one.value)
+        kept.append(not is_plain)
+        if is_plain:
+            start, end = _extent(one)
+            edits.add(Edit(start, end, "", "dropped the metaclass ABCMeta"))
+    _cut_commas([*node.bases, *node.keywords], kept, edits)
+
+
+def _cut_commas(items: list[ast.expr | ast.keyword], kept: list[bool], edits: Edits) -> None:
+    """Cuts what stands between a cut item and its neighbour."""
+    if False not in kept:
         return
-    keywords = [
-        one
-        for one in node.keywords
-        if one.arg != "metaclass" or "ABC" not in ast.unparse(one.value)
-    ]
-    if len(keywords) < len(node.keywords):
-        words.append("dropped the metaclass ABCMeta")
-    if not words:
-        return
-    texts += [ast.unparse(one) for one in keywords]
-    first = node.bases[0] if node.bases else node.keywords[0].value
-    last_one = [*node.bases, *(one.value for one in node.keywords)][-1]
-    if node.keywords:
-        start = min(span(first)[0], (node.keywords[0].lineno, node.keywords[0].col_offset))
-    else:
-        start = span(first)[0]
-    end = max(span(last_one)[1], span(node.bases[-1])[1]) if node.bases else span(last_one)[1]
-    edits.add(Edit(start, end, ", ".join(texts), "; ".join(words), needs))
+    last = max((index for index, is_kept in enumerate(kept) if is_kept), default=-1)
+    for index, (one, other) in enumerate(itertools.pairwise(items)):
+        if not kept[index] or index >= last:
+            edits.add(Edit(_extent(one)[1], _extent(other)[0], ""))
+
+
+def _extent(node: ast.expr | ast.keyword) -> tuple[Position, Position]:
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
 def _quiet(module: Module, node: ast.AST, edits: Edits) -> None:

@@ -30,6 +30,8 @@ def input_hints(forward: ast.FunctionDef | None, more: str = "") -> dict[str, li
             _add(found[name], shape, "docstring")
     for name, shape in _unpacked(forward, names):
         _add(found[name], shape, "unpacking")
+    for name, shape in _patterned(forward, names):
+        _add(found[name], shape, "einops pattern")
     for one in [*forward.args.args, *forward.args.kwonlyargs]:
         if one.arg in found and one.annotation is not None:
             hint = _annotated(ast.unparse(one.annotation))
@@ -89,6 +91,10 @@ def _unpacked(forward: ast.FunctionDef, names: list[str]) -> list[tuple[str, lis
             match node:
                 case ast.Assign(targets=[ast.Tuple(elts=elements)], value=value):
                     owner = _shape_owner(value)
+                    match value:
+                        case ast.Tuple(elts=[ast.Starred(value=first), *others]):
+                            owner = _shape_owner(first)  # b, n, h = *x.shape, self.heads
+                            elements = elements[: len(elements) - len(others)]
                     if (
                         owner in names
                         and owner not in assigned
@@ -96,6 +102,30 @@ def _unpacked(forward: ast.FunctionDef, names: list[str]) -> list[tuple[str, lis
                     ):
                         axes = [one.id if isinstance(one, ast.Name) else "_" for one in elements]
                         found.append((owner, axes))
+        for node in walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                assigned.add(node.id)
+    return found
+
+
+_PATTERNS = ("rearrange", "reduce", "repeat")
+
+
+def _patterned(forward: ast.FunctionDef, names: list[str]) -> list[tuple[str, list[str]]]:
+    """The left side of `rearrange(x, "b c (h p) w -> …")`; a group is named by its first axis."""
+    found = []
+    assigned: set[str] = set()
+    for statement in forward.body:
+        for node in walk(statement):
+            match node:
+                case ast.Call(
+                    func=ast.Name(id=function) | ast.Attribute(attr=function),
+                    args=[ast.Name(id=name), ast.Constant(value=str() as pattern), *_],
+                ) if function in _PATTERNS and name in names and name not in assigned:
+                    left = pattern.partition("->")[0]
+                    groups = re.findall(r"\(\s*(\w+)[^)]*\)|(\w+)", left)
+                    if "..." not in left:
+                        found.append((name, [one or other for one, other in groups]))
         for node in walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 assigned.add(node.id)

@@ -47,7 +47,6 @@ PLAIN_BASES = frozenset(
         "PyTorchModelHubMixin",
         "ModuleUtilsMixin",
         "EmbeddingAccessMixin",
-        "AttentionModuleMixin",
         "Generic",
         "ModuleProxyWrapper",
         "OriginalModelMixin",

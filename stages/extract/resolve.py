@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 from pipeline.source.trees import walk
+from stages.extract.names import HARMLESS_DECORATORS, HARMLESS_OWNERS
 from stages.extract.parsing import Unparsable, parse
 from stages.extract.scope import Binding, Imported, bindings, late_imports
 
@@ -87,6 +88,31 @@ class Module:
     def late_imports(self) -> dict[str, Imported]:
         """What its functions import relatively, by name."""
         return late_imports(self.tree)
+
+    @cached_property
+    def registrations(self) -> dict[str, list[ast.stmt]]:
+        """By object: the statements that add to it, `@X.register("a")` and `X.register("a", …)`."""
+        found: dict[str, list[ast.stmt]] = {}
+        for statement in self.tree.body:
+            match statement:
+                case (
+                    ast.FunctionDef(decorator_list=[*makers])
+                    | ast.ClassDef(decorator_list=[*makers])
+                ):
+                    pass
+                case ast.Expr(value=ast.Call() as maker):
+                    makers = [maker]
+                case _:
+                    continue
+            for one in makers:
+                match one:
+                    case ast.Call(
+                        func=ast.Attribute(value=ast.Name(id=name), attr=attribute)
+                    ) if not (
+                        HARMLESS_DECORATORS.fullmatch(attribute) or HARMLESS_OWNERS.search(name)
+                    ):
+                        found.setdefault(name, []).append(statement)
+        return found
 
     @cached_property
     def calls(self) -> dict[str, list[ast.Call]]:

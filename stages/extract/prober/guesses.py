@@ -151,6 +151,9 @@ def _options(
     if name.startswith("*"):
         tensors = [shaped(start, rank, index) for rank in ranks[:2]]
         return [*found, *tensors, replace(start, kind="tuple", items=(tensors[0], tensors[0]))]
+    if lower.endswith(("_tuple", "_list")):
+        one = shaped(start, ranks[0], index)
+        found.append(replace(start, kind="tuple", items=(one, one)))
     if plain in SIZES:
         found.append(replace(start, kind="value", source=str(SIZES[plain])))
     if MASK.fullmatch(lower):

@@ -361,6 +361,8 @@ _CASTS = {
 }
 
 
+_GROUPS = ("[64, 128]", "(64, 128)", "[64, 128, 256]", "[2, 2]", "[64, 128, 256, 512]", "(2, 2, 2)")
+
 _PATTERNS = tuple((re.compile(pattern), found) for pattern, found in _RULES)
 """Compiled here, in the server: a fork for each class would compile them again, all in 10 ms."""
 
@@ -388,14 +390,7 @@ def values(name: str, annotation: str = "") -> tuple[tuple[str, ...], bool]:
     if known in _CASTS:
         return _CASTS[known], False
     if re.match(r"(list|tuple|sequence|iterable)", known.lower()):
-        return (
-            "[64, 128]",
-            "(64, 128)",
-            "[64, 128, 256]",
-            "[2, 2]",
-            "[64, 128, 256, 512]",
-            "(2, 2, 2)",
-        ), False
+        return _GROUPS, False
     if re.search(r"Callable|Type\[|type\[", known):
         return ("nn.ReLU", "nn.LayerNorm", "nn.BatchNorm2d", "F.relu", "nn.Identity"), False
     if re.search(r"Module", known):
@@ -407,6 +402,9 @@ def values(name: str, annotation: str = "") -> tuple[tuple[str, ...], bool]:
 
 def _fitting(found: tuple[str, ...], annotation: str) -> tuple[str, ...]:
     """Puts the values of the annotated type first."""
+    if re.match(r"(list|tuple|sequence|iterable)\b", annotation.lower()):
+        groups = tuple(value for value in found if value[0] in "[(")
+        return tuple(dict.fromkeys((*groups, *_GROUPS, *found)))
     tests = {
         "int": r"-?\d+",
         "float": r"-?[\d.e-]+",

@@ -675,3 +675,100 @@ class Decorated(nn.Module):
     assert "np = None" in str(kept["code"]) and "gone = None" in str(kept["code"])
     edits = " ".join(kept["edits"])  # type: ignore[arg-type]
     assert "np is None: np from numpy is missing, and nothing that runs reads it" in edits
+
+
+def test_what_is_registered_with_an_object_comes_along(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Factory:
+    def __init__(self):
+        self.makers = {}
+
+    def makes(self, name):
+        def keep(maker):
+            self.makers[name] = maker
+            return maker
+        return keep
+
+    def add(self, name, maker):
+        self.makers[name] = maker
+
+ACTS = Factory()
+
+@ACTS.makes("silu")
+def silu_maker():
+    return nn.SiLU()
+
+ACTS.add("tanh", nn.Tanh)
+OTHERS = Factory()
+OTHERS.add("gone", nowhere)
+
+class Made(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.act, self.last = ACTS.makers["silu"](), ACTS.makers["tanh"]()
+
+    def forward(self, x):
+        return self.last(self.act(x))
+"""
+    )
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert '@ACTS.makes("silu")' in code and 'ACTS.add("tanh", nn.Tanh)' in code
+    assert "OTHERS" not in code
+
+
+@pytest.mark.parametrize(
+    ("bases", "written"),
+    [
+        ("ModelMixin, Scaling, ConfigMixin", "nn.Module, Scaling"),
+        ("ConfigMixin, ModelMixin, Scaling", "nn.Module, Scaling"),
+        ("Scaling, ModelMixin, ConfigMixin, metaclass=ABCMeta", "Scaling, nn.Module"),
+        ("ModelMixin,\n        ConfigMixin, BaseModule, Scaling", "nn.Module, Scaling"),
+    ],
+)
+def test_a_base_of_the_package_stays_beside_those_that_are_dropped(
+    bases: str, written: str, tmp_path: Path
+) -> None:
+    text = (
+        HEAD
+        + f"""
+from somewhere import ConfigMixin, ModelMixin, BaseModule
+from abc import ABCMeta
+
+class Scaling:
+    def scaled(self, x):
+        return x * 3
+
+class Mixed({bases}):
+    def forward(self, x):
+        return self.scaled(x)
+"""
+    )
+    code = str(one_kept(extract(text, tmp_path))["code"])
+    assert f"class Model({written}):" in " ".join(code.split()) and "class Scaling:" in code
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [("b, h, w, p, d, k = *x.shape, self.k", 5), ("x = rearrange(x, 'b (h p) w d -> b h w p d', p=2)", 4)],
+)  # fmt: skip
+def test_unpacking_and_patterns_tell_an_inputs_rank(line: str, rank: int, tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + f"""
+from einops import rearrange
+
+class Ranked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.k = 2
+
+    def forward(self, x):
+        {line}
+        return x * self.k
+"""
+    )
+    (described,) = one_kept(extract(text, tmp_path))["inputs"]  # type: ignore[misc]
+    assert len(described["shape"]) == rank
+    assert described["evidence"] in ("unpacking", "einops pattern")
