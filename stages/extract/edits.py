@@ -95,6 +95,7 @@ def edit_class(resolver: Resolver, module: Module, node: ast.ClassDef) -> Edits:
 
 
 _EDITED = (
+    ast.If,
     ast.Call,
     ast.Compare,
     ast.Attribute,
@@ -112,6 +113,8 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
         if not isinstance(child, _EDITED):
             continue
         match child:
+            case ast.If(test=test) if _is_false(resolver, module, test):
+                _dead_branch(module, child, edits)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 _decorators(resolver, module, child, edits)
             case ast.Call() | ast.Compare() if (
@@ -208,6 +211,28 @@ def _cut_imports(module: Module, body: list[ast.stmt], late: frozenset[str], edi
         words = f"what a function imports stands in the program: {ast.unparse(one)[:60]}"
         needs_pass = len(cut) == len(body) and index == 0
         edits.add(replaced(one, "pass", words) if needs_pass else whole_lines(module, one, words))
+
+
+def _is_false(resolver: Resolver, module: Module, test: ast.expr) -> bool:
+    """Whether a condition asks only for what a plain machine with a new torch answers with no."""
+    match test:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return any(_is_false(resolver, module, one) for one in parts)
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return all(_is_false(resolver, module, one) for one in parts)
+        case ast.Call(func=ast.Name(id=name)) if _about_the_machine(name):
+            return _about_the_machine(name) == "False"
+        case ast.Call() | ast.Compare():
+            return versions.answer(resolver, module, test) is False
+    return False
+
+
+def _dead_branch(module: Module, node: ast.If, edits: Edits) -> None:
+    """What such a condition guards is not part of the program."""
+    first, last = node.body[0], node.body[-1]
+    words = f"never runs: if {ast.unparse(node.test)[:60]}"
+    start, end = span(first)[0], span(last)[1]
+    edits.add(Edit(start, end, "pass", words))
 
 
 def _about_the_machine(name: str) -> str:

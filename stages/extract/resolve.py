@@ -52,7 +52,6 @@ ALLOWED = frozenset(
         "cmath",
         "array",
         "textwrap",
-        "pathlib",
         "keyword",
     ]
 )

@@ -26,24 +26,34 @@ class Adapter:
     words: str
 
 
-def paths_to_tensors(value: Any, prefix: str = "result", depth: int = 0) -> list[str]:
-    """Where the tensors of a result lie, as expressions: `result[0]`, `result["logits"]`."""
+def paths_to_tensors(value: Any) -> list[str]:
+    """Where the tensors of a result lie, as expressions: `result[0]`, `result["logits"]`.
+
+    A tensor that is there twice is given once.
+    """
+    found: dict[int, str] = {}
+    for path, tensor in _tensors(value, "result", 0):
+        found.setdefault(id(tensor), path)
+    return list(found.values())
+
+
+def _tensors(value: Any, prefix: str, depth: int) -> list[tuple[str, torch.Tensor]]:
     if isinstance(value, torch.Tensor):
-        return [prefix]
+        return [(prefix, value)]
     if depth > 4:
         return []
-    found: list[str] = []
+    found: list[tuple[str, torch.Tensor]] = []
     if isinstance(value, Mapping):
         for key, item in value.items():
             if isinstance(key, str | int):
                 quoted = f'"{key}"' if isinstance(key, str) else str(key)
-                found += paths_to_tensors(item, f"{prefix}[{quoted}]", depth + 1)
+                found += _tensors(item, f"{prefix}[{quoted}]", depth + 1)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            found += paths_to_tensors(item, f"{prefix}[{index}]", depth + 1)
+            found += _tensors(item, f"{prefix}[{index}]", depth + 1)
     elif is_dataclass(value):
         for name in value.__dataclass_fields__:
-            found += paths_to_tensors(getattr(value, name, None), f"{prefix}.{name}", depth + 1)
+            found += _tensors(getattr(value, name, None), f"{prefix}.{name}", depth + 1)
     return found
 
 

@@ -51,7 +51,7 @@ def parameters_matter(seen: Seen) -> Iterator[Verdict]:
 
 
 def modules_used(seen: Seen) -> Iterator[Verdict]:
-    """No submodule is constructed in vain."""
+    """No submodule is constructed in vain; dropout, which does nothing in evaluation, may be."""
     if seen["unused_modules"]:
         yield Reject("unused_module", listed(seen["unused_modules"]))
 
@@ -63,6 +63,6 @@ OUTPUT = (
     Gate("no_uniform_axis", 1, no_uniform_axis),
 )
 PARTS = (
-    Gate("modules_used", 1, modules_used),
+    Gate("modules_used", 2, modules_used),
     Gate("parameters_matter", 1, parameters_matter),
 )

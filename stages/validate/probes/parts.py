@@ -69,6 +69,8 @@ def modules(subject: Subject, called: set[str], tapes: list[Tape]) -> Seen:
             continue
         inside = [p for p in called if p == path or p.startswith(f"{path}.")]
         holds = [name for name in read if name.startswith(f"{path}.")]
+        if isinstance(module, torch.nn.modules.dropout._DropoutNd):
+            continue  # often it only lends its probability to an attention: no work is lost
         if not inside and not holds and not _is_empty(module):
             unused.append(path)
     return {"unused_modules": unused}

@@ -556,7 +556,8 @@ class Turned(nn.Module):
     def forward(self, x, pair: Tuple[torch.Tensor, torch.Tensor]):
         x = self.mix(x)
         cos, sin = pair
-        return Seen(x * cos + x.roll(1, -1) * sin, None, (x.softmax(-1),))
+        out = x * cos + x.roll(1, -1) * sin
+        return Seen(out, None, (x.softmax(-1), out))
 """
     )
     (outcome,) = extract(text, tmp_path)
@@ -772,3 +773,27 @@ class Ranked(nn.Module):
     (described,) = one_kept(extract(text, tmp_path))["inputs"]  # type: ignore[misc]
     assert len(described["shape"]) == rank
     assert described["evidence"] in ("unpacking", "einops pattern")
+
+
+def test_a_branch_that_never_runs_is_not_part_of_the_program(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+from utils import is_torch_npu_available, is_torch_version
+
+class Portable(nn.Module):
+    def forward(self, x):
+        if is_torch_npu_available() and x.is_npu:
+            import torch_npu
+            return torch_npu.npu_silu(x)
+        elif is_torch_version("<", "2.0"):
+            return missing(x)
+        else:
+            x = x * 2
+        return x
+"""
+    )
+    row = one_kept(extract(text, tmp_path))
+    code = str(row["code"])
+    assert "torch_npu" not in code.replace("is_torch_npu_available", "") and "missing" not in code
+    assert any("never runs: if is_torch_npu_available()" in edit for edit in row["edits"])  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.fidelity import compared, package_rows, programs_of
 from pipeline.stage import Kept
 from tests.stages.extract.helpers import extract
 
@@ -44,3 +45,19 @@ def _output(model_class, program):  # type: ignore[no-untyped-def]
     torch.manual_seed(1)
     output = model(*program["get_inputs"]())
     return output[0] if isinstance(output, tuple) else output
+
+
+MODELS = ("convnext", "gemma")
+"""A picture model, and a decoder with rotary embeddings."""
+
+
+def test_programs_from_transformers_give_its_own_outputs(tmp_path: Path) -> None:
+    rows = {row["path"]: row for row in package_rows("transformers", tmp_path)}
+    for name in MODELS:
+        path = f"transformers/models/{name}/modeling_{name}.py"
+        verdicts = {
+            columns["class_name"]: compared(path, columns)
+            for columns in programs_of(rows[path], tmp_path)
+        }
+        assert sum(verdict == "equal" for verdict in verdicts.values()) >= 4, verdicts
+        assert "differs" not in verdicts.values(), verdicts

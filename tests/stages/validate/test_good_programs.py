@@ -37,6 +37,12 @@ GOOD = {
         init="self.attention = nn.MultiheadAttention(D, 4, batch_first=True)",
         inputs=SEQUENCE,
     ),
+    "a dropout that only lends its probability": program(
+        "p = self.drop.p if self.training else 0.0\n"
+        "return F.scaled_dot_product_attention(x, x * 2, x * 3, dropout_p=p)",
+        init="self.drop = nn.Dropout(0.1)",
+        inputs=SEQUENCE,
+    ),
     "attention with a causal mask": program(
         "s = (x @ x.transpose(1, 2)) / math.sqrt(D)\n"
         "mask = torch.triu(torch.ones(16, 16, dtype=torch.bool), 1)\n"
