@@ -9,6 +9,7 @@ The Parquet files are what `kernelset measure merge` writes; BUNDLE is the bundl
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,12 @@ def published(
     mode: Annotated[str, typer.Option(help="eager or inductor")] = "eager",
     dtype: Annotated[str, typer.Option(help="float32, or bfloat16")] = "float32",
     tf32: Annotated[bool, typer.Option(help="our rows with TF32")] = False,
+    defaults: Annotated[
+        Path | None,
+        typer.Option(
+            help="file of our TF32 rows, taken for programs with a convolution: torch's own defaults"
+        ),
+    ] = None,
     outliers: Annotated[int, typer.Option(help="how many outliers to show")] = 10,
 ) -> None:
     """Our times over the published means, by level: median, spread, rank correlation, outliers."""
@@ -66,10 +73,11 @@ def published(
         for level, rows in json.loads(table.read_text()).items()
         for name, row in rows.items()
     }
+    convolves = _with_convolution(bundle) if defaults else set()
     found = []
-    for row in _accepted(ours).values():
+    for row in [*_accepted(ours).values(), *(_accepted(defaults).values() if defaults else ())]:
         name = _level_and_file(names.get(row["program_sha256"], ""))
-        wanted = (mode, dtype, tf32)
+        wanted = (mode, dtype, tf32 or row["program_sha256"] in convolves)
         if (row["mode"], row["dtype"], row["tf32"]) == wanted and theirs.get(name):
             found.append((name, row, theirs[name]))
     shown = Table(
@@ -170,6 +178,12 @@ def _ranks(values: Iterable[float]) -> list[int]:
 def _accepted(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
     rows = pq.read_table(path).to_pylist()
     return {tuple(row[name] for name in _KEY): row for row in rows if row["status"] == "ok"}
+
+
+def _with_convolution(bundle: Path) -> set[str]:
+    """Digests of the bundle's programs that convolve: torch allows TF32 there, and not in matmul."""
+    rows = map(json.loads, (bundle / "programs.jsonl").read_text().splitlines())
+    return {row["sha256"] for row in rows if re.search(r"[cC]onv(Transpose)?\d?d", row["code"])}
 
 
 def _level_and_file(name: str) -> str:

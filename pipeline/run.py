@@ -181,6 +181,8 @@ def _row_by_row(
     if todo:
         rows_path = memo.folder / "rows.parquet"
         write_table(reads, rows_path)
+        if cost := stage.forecast(reads.take(todo).to_pylist(), settings, plan.data):
+            plan.watch.tell(f"{stage.name}: {cost}")
         parts = []
         with plan.watch.bar(stage.name, stage.doing, len(todo)) as bar:
             place = plan.workplace(stage)

@@ -2,6 +2,7 @@
 
 from pipeline.stage import MapStage
 from schemas.problem import MEASURED
+from stages.measure.cost import forecast
 from stages.measure.settings import MeasureSettings
 from stages.measure.stage import identity, measure, resource
 
@@ -16,5 +17,6 @@ STAGE = MapStage(
     identity=identity,
     workers=1,  # two timings on one machine disturb each other
     resource=resource,
+    forecast=forecast,
     batch=8,
 )

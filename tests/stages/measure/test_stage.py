@@ -15,8 +15,9 @@ from pipeline.source.canonical import digest, problem_id
 from pipeline.stage import Failed, Kept, Outcome, Removed, Workplace
 from schemas.baseline import BASELINE, BASELINE_FIELDS
 from stages.measure import STAGE
+from stages.measure.cost import predicted_minutes
 from stages.measure.machine import device_name
-from stages.measure.settings import MeasureSettings
+from stages.measure.settings import MeasureSettings, Precision
 from stages.measure.stage import chosen, decide
 from tests.stages.measure import programs
 from tests.stages.measure.programs import program
@@ -216,6 +217,18 @@ def test_a_time_outside_the_training_window_is_flagged_and_removed_only_on_wish(
     on_cpu = known_row(shape_id="rows64", median_ms=0.2, device_kind="cpu")
     assert isinstance(decide([on_cpu], problem, MeasureSettings(window_ms=(1, 1000))), Kept)
     assert "outside_window" not in on_cpu["reasons"]
+
+
+def test_what_a_gpu_would_need_is_told_before_a_run_from_history_and_roofline() -> None:
+    small, large = row(programs.GOOD, rows=(64, 128)), row(programs.GOOD, rows=(256,))
+    large["shapes"][0] |= {"flops": 67 * 10**12, "bytes_fused": 2**30}  # a second in float32
+    one = MeasureSettings()
+    both = MeasureSettings(precisions=(Precision(), Precision(dtype="bfloat16")))
+    assert "2 problems at 3 shapes (3 jobs)" in STAGE.forecast([small, large], one, DATA)
+    assert "(6 jobs)" in STAGE.forecast([small, large], both, DATA)
+    assert predicted_minutes(1000, 1) == pytest.approx((30 + 2000 * 0.41) / 60)
+    assert STAGE.forecast([large] * 100, one, DATA).endswith("about 72 minutes of an H200")
+    assert STAGE.forecast([small] * 100, one, DATA).endswith("about 3 minutes of an H200")
 
 
 def test_settings_that_do_not_measure_eager_first_are_refused() -> None:
