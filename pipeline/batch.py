@@ -4,17 +4,13 @@ A worker and the driver share only the store's folder. The task that travels is 
 which rows of which table; the outcomes go straight into the stage's memo.
 """
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from pipeline.files import read_table
 from pipeline.identity import row_key
 from pipeline.memo import Memo
+from pipeline.rows import RowFile
 from pipeline.stage import Failed, Kept, MapStage, Outcome, Row, Workplace
 
 
@@ -25,7 +21,7 @@ class Batch:
     stage: MapStage
     settings: Any
     workplace: Workplace
-    rows: Path  # Parquet file that holds exactly the columns the stage reads
+    rows: RowFile  # the rows that came in, with the columns that the stage reads
     indices: tuple[int, ...]
     memo: Memo
 
@@ -42,16 +38,14 @@ class BatchDone:
 
 def run_batch(batch: Batch) -> BatchDone:
     """Does a batch and stores its outcomes."""
-    table = _table(batch.rows, batch.rows.stat().st_mtime_ns)
-    rows = table.take(pa.array(batch.indices, pa.int64())).to_pylist()
+    rows = batch.rows.rows(batch.indices)
     outcomes = checked(batch.stage, rows, batch.stage.work(rows, batch.settings, batch.workplace))
     return remember(batch, rows, outcomes)
 
 
 def give_up(batch: Batch, detail: str) -> BatchDone:
     """Rows that nobody could do: each kills the worker that touches it."""
-    table = _table(batch.rows, batch.rows.stat().st_mtime_ns)
-    rows = table.take(pa.array(batch.indices, pa.int64())).to_pylist()
+    rows = batch.rows.rows(batch.indices)
     return remember(batch, rows, [[Failed("worker_died", detail)] for _ in rows])
 
 
@@ -79,9 +73,3 @@ def checked(
         if not units or (len(units) > 1 and not stage.expands):
             raise AssertionError(f"{stage.name}: {len(units)} outcomes for {row[stage.key]}")
     return outcomes
-
-
-@functools.lru_cache(maxsize=2)
-def _table(path: Path, written_at: int) -> pa.Table:
-    """A worker keeps the table it works on; `written_at` tells a new table of the same name."""
-    return read_table(path)

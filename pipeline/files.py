@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import StoreError
 from pipeline.identity import file_digest
+from pipeline.rows import Pieces
 
 PARTIAL = ".partial-"  # prefix of everything half-written; swept at the start of a run
 ROW_GROUP = 1000  # small row groups: the hub's viewer and row-wise readers stay fast
@@ -63,20 +64,19 @@ def whole_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def write_table(table: pa.Table, path: Path) -> None:
+def write_table(table: pa.Table | Pieces, path: Path) -> None:
     """Writes Parquet that is byte-identical for equal tables, and reads it back to be sure.
 
     Raises:
         StoreError: the disk is full, or what was read back is not what was written.
     """
     with whole_file(path) as partial:
-        pq.write_table(
-            table,
-            partial,
-            compression="zstd",
-            row_group_size=ROW_GROUP,
-            write_page_index=True,
-        )
+        pieces = table.make() if isinstance(table, Pieces) else iter([table])
+        with pq.ParquetWriter(
+            partial, table.schema, compression="zstd", write_page_index=True
+        ) as writer:
+            for piece in pieces:
+                writer.write_table(piece, row_group_size=ROW_GROUP)
         written = pq.ParquetFile(partial)
         if written.metadata.num_rows != table.num_rows or not written.schema_arrow.equals(
             table.schema

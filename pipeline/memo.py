@@ -5,7 +5,7 @@ did the batch. It is addressed by (stage, version, settings, identity); a row in
 that the stage reads. Failed outcomes are kept for this run's ledger only: the next run tries again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ import pyarrow as pa
 from pipeline.errors import StoreError
 from pipeline.files import read_table, sweep, write_table
 from pipeline.identity import digest
-from pipeline.stage import Failed, Kept, MapStage, Outcome, Removed
+from pipeline.stage import Failed, Kept, Outcome, Removed, Stage
 
 KEPT, REMOVED, FAILED = "kept", "removed", "failed"
 COMPACT_ABOVE = 64  # parts; a folder of thousands of small files is slow to open
+SMALL = 16 << 20  # bytes; a part larger than this is not joined with others any more
 
 LEDGER = [
     pa.field("key", pa.string(), nullable=False),
@@ -34,12 +35,12 @@ LEDGER = [
 ]
 
 
-def added_columns(stage: MapStage, given: Iterable[str]) -> list[pa.Field]:
+def added_columns(stage: Stage, given: Iterable[str]) -> list[pa.Field]:
     """The columns that the stage itself makes: all it gives but those that came in.
 
     The first stage makes all of them: what it starts from are no rows of the flow yet.
     """
-    carried = set() if stage.start else set(given)
+    carried = set() if getattr(stage, "start", None) else set(given)
     return [field for field in stage.gives if field.name not in carried]
 
 
@@ -75,14 +76,18 @@ class Memo:
         return path
 
     def compact(self) -> None:
-        """Many small parts become one; failed outcomes are forgotten on the way."""
-        parts = self._parts()
-        if len(parts) > COMPACT_ABOVE:
-            name = digest([path.name for path in parts])[:24]
-            write_table(
-                self._gather(parts, settled_only=True), self.folder / f"part-{name}.parquet"
-            )
-            for path in parts:
+        """Many small parts become few; failed outcomes are forgotten on the way.
+
+        Parts that are large already stay as they are, so that a night costs what is new in it.
+        """
+        small = [path for path in self._parts() if path.stat().st_size < SMALL]
+        if len(small) <= COMPACT_ABOVE:
+            return
+        for group in _groups(small):
+            name = digest([path.name for path in group])[:24]
+            whole = self._gather(group, settled_only=True).combine_chunks()
+            write_table(whole, self.folder / f"part-{name}.parquet")
+            for path in group:
                 path.unlink()
 
     def _gather(self, parts: Sequence[Path], settled_only: bool) -> pa.Table:
@@ -132,6 +137,20 @@ class Memo:
             failed = Failed("unwritable_row", f"a table can't hold this row: {message}"[:500])
             return _plain(row["key"], row["unit"], failed, self.added)
         return row
+
+
+def _groups(parts: Sequence[Path]) -> Iterator[list[Path]]:
+    """Parts that together are about as large as a part should be."""
+    group: list[Path] = []
+    size = 0
+    for path in parts:
+        group.append(path)
+        size += path.stat().st_size
+        if size >= SMALL:
+            yield group
+            group, size = [], 0
+    if len(group) > 1:
+        yield group
 
 
 def _plain(key: str, unit: int, outcome: Outcome, added: Sequence[pa.Field]) -> dict[str, Any]:

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from pipeline.assemble import assemble_map, assemble_table
+from pipeline.assemble import assemble_map, assemble_table, carried_columns
 from pipeline.batch import Batch
 from pipeline.cluster import Cluster, open_cluster
-from pipeline.files import write_table
-from pipeline.identity import digest, row_key
+from pipeline.files import read_table, write_table
+from pipeline.identity import digest
 from pipeline.memo import Memo, added_columns
 from pipeline.progress import Watch
 from pipeline.recipe import Recipe
+from pipeline.rows import RowFile
 from pipeline.sandbox import levels
 from pipeline.stage import MapStage, Row, Stage, TableStage, Workplace
 from pipeline.store import Result, Store
@@ -32,6 +34,7 @@ class Line:
     seconds: float
     new: int  # rows that cost work in this run
     unchanged: bool
+    pins: Sequence[Mapping[str, Any]] = ()  # the first stage's: what it started from, exactly
 
     def plain(self) -> dict[str, Any]:
         return {
@@ -122,20 +125,28 @@ def _run_stage(plan: Plan, stage: Stage, before: Result | None, cluster: Cluster
     rows, input_digest = input_of(plan, stage, before)
     address = address_of(stage, settings, identity, input_digest)
 
+    pins = rows.select(list(getattr(stage, "pins", ()))).to_pylist() if rows is not None else []
+
     found = plan.store.result(stage.name)
     if found is not None and found.manifest["address"] == address and not found.rows["failed"]:
-        return Line(stage.name, found, time.monotonic() - began, new=0, unchanged=True)
+        seconds = time.monotonic() - began
+        return Line(stage.name, found, seconds, new=0, unchanged=True, pins=pins)
 
-    table = rows if before is None else before.table("kept")
-    assert table is not None
     if isinstance(stage, TableStage):
-        result, new = _whole_table(plan, stage, settings, table, address), table.num_rows
+        assert before is not None
+        result, new = _whole_table(plan, stage, settings, before, address), before.rows["kept"]
     else:
-        memo = Memo(
-            plan.store.memo(stage, settings, identity), added_columns(stage, table.schema.names)
-        )
-        result, new = _row_by_row(plan, stage, settings, table, address, memo, cluster)
-    line = Line(stage.name, result, time.monotonic() - began, new, unchanged=False)
+        folder = plan.store.memo(stage, settings, identity)
+        path = folder / "rows.parquet" if before is None else before.kept_path
+        if rows is not None:
+            write_table(rows, path)
+        given = pq.read_schema(path).names
+        memo, file = Memo(folder, added_columns(stage, given)), RowFile(path, stage.reads)
+        result, new = _row_by_row(plan, stage, settings, file, address, memo, cluster)
+        if rows is not None:
+            path.unlink()
+    seconds = time.monotonic() - began
+    line = Line(stage.name, result, seconds, new, unchanged=False, pins=pins)
     counts = result.rows
     plan.watch.tell(
         f"[bold]{stage.name}[/bold]: {counts['in']:,} in, {counts['kept']:,} kept, "
@@ -146,22 +157,28 @@ def _run_stage(plan: Plan, stage: Stage, before: Result | None, cluster: Cluster
 
 
 def _whole_table(
-    plan: Plan, stage: TableStage, settings: Any, table: pa.Table, address: Mapping[str, Any]
+    plan: Plan, stage: TableStage, settings: Any, before: Result, address: Mapping[str, Any]
 ) -> Result:
-    rows: list[Row] = table.select(list(stage.reads)).to_pylist()
+    columns = tuple(stage.reads)
+    rows: list[Row] = [
+        dict(zip(columns, values, strict=True))
+        for lists in RowFile(before.kept_path, columns).lists()
+        for values in zip(*lists, strict=True)
+    ]
     with plan.watch.bar(stage.name, stage.doing, len(rows)) as bar:
         outcomes = stage.work(rows, settings, plan.workplace(stage))
         bar.advance(len(rows), len(rows), 0)
-    return plan.store.save(
-        stage, address, assemble_table(stage, table, outcomes), units=table.num_rows
-    )
+    count = len(rows)
+    del rows  # before the table is read again, whole
+    table = before.table("kept", carried_columns(stage, before.columns))
+    return plan.store.save(stage, address, assemble_table(stage, table, outcomes), units=count)
 
 
 def _row_by_row(
     plan: Plan,
     stage: MapStage,
     settings: Any,
-    table: pa.Table,
+    file: RowFile,
     address: Mapping[str, Any],
     memo: Memo,
     cluster: Cluster,
@@ -169,45 +186,44 @@ def _row_by_row(
     rows_in_driver = stage.in_driver(settings)
     if rows_in_driver:
         stage = replace(stage, workers=0, batch=rows_in_driver)
-    reads = table.select(list(stage.reads))
-    keys = [row_key(row, stage.reads) for row in reads.to_pylist()]
+    keys = [digest(list(values)) for lists in file.lists() for values in zip(*lists, strict=True)]
     known = memo.load()
-    settled = set(known["key"].to_pylist())
-    todo = list(
-        {key: i for i, key in reversed(list(enumerate(keys))) if key not in settled}.values()
-    )
-    todo.sort()
-
+    todo = _new_rows(keys, known["key"])
     if todo:
-        rows_path = memo.folder / "rows.parquet"
-        write_table(reads, rows_path)
-        if cost := stage.forecast(reads.take(todo).to_pylist(), settings, plan.data):
+        if stage.forecast and (cost := stage.forecast(file.rows(todo), settings, plan.data)):
             plan.watch.tell(f"{stage.name}: {cost}")
         parts = []
         with plan.watch.bar(stage.name, stage.doing, len(todo)) as bar:
             place = plan.workplace(stage)
             if stage.workers == 0:  # from elsewhere nobody hears it
                 place = replace(place, tell=plan.watch.tell, note=bar.note)
+            width = 0 if stage.workers == 0 else _width(plan)
             batches = [
-                Batch(
-                    stage=stage,
-                    settings=settings,
-                    workplace=place,
-                    rows=rows_path,
-                    indices=indices,
-                    memo=memo,
-                )
-                for indices in split(todo, stage.batch, 0 if stage.workers == 0 else _width(plan))
+                Batch(stage, settings, place, file, indices, memo)
+                for indices in split(todo, stage.batch, width)
             ]
             for done in cluster.run(batches):
                 parts.append(done.part)
                 bar.advance(done.rows, done.kept, done.failed)
         known = pa.concat_tables([known, memo.read(parts)])
-        rows_path.unlink()
+    given = pq.read_schema(file.path).names
+    table = read_table(file.path, carried_columns(stage, given))
     tables, units = assemble_map(stage, table, keys, known)
     result = plan.store.save(stage, address, tables, units)
+    del known, table, tables  # compacting reads the memo again
     memo.compact()
     return result, len(todo)
+
+
+def _new_rows(keys: Sequence[str], settled: pa.ChunkedArray) -> list[int]:
+    """The first row of each key that is not settled yet."""
+    seen = {key for chunk in settled.chunks for key in chunk.to_pylist()}
+    todo = []
+    for index, key in enumerate(keys):
+        if key not in seen:
+            seen.add(key)
+            todo.append(index)
+    return todo
 
 
 def split(todo: Sequence[int], most: int, workers: int) -> Iterator[tuple[int, ...]]:

@@ -99,7 +99,7 @@ class MapStage:
     """With these settings: so many rows a batch, in the driver's process. 0: as said above."""
     resource: Callable[[Any], str] = field(default=lambda settings: "")
     """The Dask resource that these settings need, e.g. GPU: only workers that offer it get work."""
-    forecast: Callable[[Sequence[Row], Any, Path], str] = field(default=lambda *given: "")
+    forecast: Callable[[Sequence[Row], Any, Path], str] | None = None
     """One line on what new rows will cost, told before they are begun: (rows, settings, data dir)."""
 
 

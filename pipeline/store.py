@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from pipeline.errors import StoreBusy, StoreError
 from pipeline.files import read_json, read_table, sweep, whole_folder, write_json, write_table
 from pipeline.identity import file_digest, short
+from pipeline.rows import Pieces
 from pipeline.stage import MapStage, Settings, Stage
 
 LAYOUT = 1  # bump when the store's layout changes; an older kernelset refuses a newer store
@@ -50,6 +52,11 @@ class Result:
     @property
     def kept_path(self) -> Path:
         return self.folder / "kept.parquet"
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the kept rows' columns."""
+        return list(pq.read_schema(self.kept_path).names)
 
     def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
         return read_table(self.folder / f"{name}.parquet", columns)
@@ -88,7 +95,11 @@ class Store:
         return Result(folder, manifest) if intact else None
 
     def save(
-        self, stage: Stage, address: Mapping[str, Any], tables: Mapping[str, pa.Table], units: int
+        self,
+        stage: Stage,
+        address: Mapping[str, Any],
+        tables: Mapping[str, pa.Table | Pieces],
+        units: int,
     ) -> Result:
         """Writes a stage's result whole, in place of the one before."""
         folder = self.stage_folder(stage.name) / "result"

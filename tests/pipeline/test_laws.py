@@ -157,7 +157,8 @@ def test_a_run_cut_short_goes_on_and_ends_in_the_same_bytes(tmp_path: Path, monk
     numbers = list(range(100, 140))
     toy.run(tmp_path / "whole", numbers)
     writes = {"left": 9}
-    honest = pipeline.files.pq.write_table
+    writer = pipeline.files.pq.ParquetWriter
+    honest = writer.write_table
 
     def full_disk(*args, **kwargs) -> None:
         writes["left"] -= 1
@@ -165,7 +166,7 @@ def test_a_run_cut_short_goes_on_and_ends_in_the_same_bytes(tmp_path: Path, monk
             raise OSError(errno.ENOSPC, "no space left on device")
         honest(*args, **kwargs)
 
-    monkeypatch.setattr(pipeline.files.pq, "write_table", full_disk)
+    monkeypatch.setattr(writer, "write_table", full_disk)
     with pytest.raises(StoreError, match="no space left"):
         toy.run(tmp_path / "cut", numbers)
     monkeypatch.undo()
