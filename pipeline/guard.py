@@ -1,6 +1,6 @@
 """Guard rails: a release that looks wrong is not published, and the one before stays the latest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +23,13 @@ class Rails:
     max_source_shrink: float  # share of one source's rows; 1 is: the source is gone
 
 
-def check_rails(latest: Path, recipe: str, rows: pa.Table, rails: Rails) -> None:
+def check_rails(
+    latest: Path, recipe: str, rows: pa.Table, rails: Rails, lost: Mapping[str, str] | None = None
+) -> None:
     """Compares what is about to be published with the latest release of the same recipe.
+
+    Args:
+        lost: sources that could not be had, and why.
 
     Raises:
         GuardStopped: names what shrank, and how to publish anyway.
@@ -35,7 +40,7 @@ def check_rails(latest: Path, recipe: str, rows: pa.Table, rails: Rails) -> None
         return  # another recipe is another dataset
     shards = sorted((latest / "data").glob("*.parquet"))
     old = pa.concat_tables([read_table(shard, ["source_name"]) for shard in shards])
-    troubles = _troubles(old, rows, rails)
+    troubles = _troubles(old, rows, rails, lost or {})
     if troubles:
         raise GuardStopped(
             f"not published: {'; '.join(troubles)}. {latest.resolve().name} stays the latest; "
@@ -43,7 +48,7 @@ def check_rails(latest: Path, recipe: str, rows: pa.Table, rails: Rails) -> None
         )
 
 
-def _troubles(old: pa.Table, new: pa.Table, rails: Rails) -> Sequence[str]:
+def _troubles(old: pa.Table, new: pa.Table, rails: Rails, lost: Mapping[str, str]) -> Sequence[str]:
     troubles = []
     if new.num_rows < old.num_rows * (1 - rails.max_shrink):
         troubles.append(f"{old.num_rows} rows became {new.num_rows}")
@@ -51,7 +56,8 @@ def _troubles(old: pa.Table, new: pa.Table, rails: Rails) -> Sequence[str]:
     for source, before in sorted(counts[0].items()):
         after = counts[1].get(source, 0)
         if after < before * (1 - rails.max_source_shrink) or not after:
-            troubles.append(f"source {source} went from {before} rows to {after}")
+            why = f" ({lost[source]})" if source in lost else ""
+            troubles.append(f"source {source} went from {before} rows to {after}{why}")
     return troubles
 
 

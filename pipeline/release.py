@@ -56,7 +56,7 @@ def publish(plan: Plan, lines: Sequence[Line], accept: str = "") -> tuple[Path, 
     if not accept:
         engine = plan.recipe.engine
         rails = Rails(engine.max_shrink, engine.max_source_shrink)
-        check_rails(latest, plan.recipe.name, kept, rails)
+        check_rails(latest, plan.recipe.name, kept, rails, _lost(lines[0]))
 
     name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{content[:8]}"
     folder = plan.store.root / "releases" / name
@@ -75,6 +75,7 @@ def publish(plan: Plan, lines: Sequence[Line], accept: str = "") -> tuple[Path, 
             "recipe": history.recipe,
             "environment": environment(),
             "stages": history.stages,
+            "sources": list(lines[0].pins),
             "accepted": accept,
             "minimum_sandbox": plan.recipe.engine.minimum_sandbox,
             "files": file_digest_tree(partial),
@@ -116,6 +117,12 @@ def _retire(root: Path, keep: int) -> None:
     for folder in releases(root)[:-keep]:
         if not (folder / PINNED).exists():
             shutil.rmtree(folder)
+
+
+def _lost(first: Line) -> dict[str, str]:
+    """Why a source gave nothing: what the first stage says of those that failed."""
+    failed = first.result.table("failed").to_pylist()
+    return {row["source_name"]: f"{row['reason']}: {row['detail']}" for row in failed}
 
 
 def _history(plan: Plan, lines: Sequence[Line]) -> History:

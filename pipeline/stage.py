@@ -91,6 +91,8 @@ class MapStage:
     """What else decides the result, e.g. the digest of a fingerprint file: (settings, data dir)."""
     start: Callable[[Any, Workplace], pa.Table] | None = None
     """For the first stage only: the rows it starts from."""
+    pins: tuple[str, ...] = ()
+    """For the first stage: the columns of `start` that the release's manifest repeats."""
     choosing: tuple[str, ...] = ()
     """Settings that only choose which rows come in; a remembered row does not depend on them."""
     workers: int | None = None

@@ -12,8 +12,16 @@ from pydantic import Field
 from pipeline.errors import SourceError
 from pipeline.stage import Failed, Kept, MapStage, Outcome, Removed, Row, Settings, Workplace
 from schemas.source_file import SOURCE_FILE
-from stages.crawl.fetch import Fetched, fetch, included, resolve
+from stages.crawl.fetch import (
+    Fetched,
+    UpstreamChanged,
+    fetch,
+    included,
+    newest_commit,
+    resolve,
+)
 from stages.crawl.licence import PERMISSIVE, judge
+from stages.crawl.newest import newest_wheels
 from stages.crawl.reading import read_file
 from stages.crawl.shared import share_licence, share_package
 from stages.crawl.sources import COLUMNS, chosen_sources
@@ -28,12 +36,25 @@ class CrawlSettings(Settings):
     max_files: int | None = Field(
         None, gt=0, description="per source: the files with the smallest digest; null takes all"
     )
+    moving: bool = Field(
+        False,
+        description="wheels in their newest version and repositories at their newest commit, instead "
+        "of what data/sources.toml pins; the release's manifest pins what was taken",
+    )
 
 
 def start(settings: CrawlSettings, workplace: Workplace) -> pa.Table:
     """The sources of this run, each resolved to an exact version and content digest."""
     sources = chosen_sources(workplace.data / "sources.toml", settings.sources)
-    rows = [resolve(source, workplace.data.parent) for source in sources]
+    root = workplace.data.parent
+    wheels = [source.package for source in sources if source.kind == "wheel" and settings.moving]
+    newest = newest_wheels(wheels)
+    rows = [
+        resolve(source, root, newest.get(source.package) if source.kind == "wheel" else None)
+        for source in sources
+    ]
+    if settings.moving:
+        rows = [newest_commit(row) if row["source_kind"] == "git" else row for row in rows]
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
@@ -42,8 +63,13 @@ def work(rows: Sequence[Row], settings: CrawlSettings, workplace: Workplace) -> 
 
 
 def _crawl(source: Row, settings: CrawlSettings, workplace: Workplace) -> list[Outcome]:
+    if source["trouble"]:
+        detail = f"upstream has no version of it now: {source['trouble']}"
+        return [Failed("upstream_gone", detail, name=source["source_name"])]
     try:
         fetched = fetch(source, workplace.cache)
+    except UpstreamChanged as error:
+        return [Failed("upstream_changed", str(error), name=source["source_name"])]
     except SourceError as error:
         return [Failed("not_fetched", str(error), name=source["source_name"])]
     files = [file for file in fetched.files if included(file.path, source)]
@@ -111,5 +137,6 @@ STAGE = MapStage(
     expands=True,
     batch=1,
     start=start,
-    choosing=("sources",),
+    choosing=("sources", "moving"),
+    pins=("source_name", "source_kind", "origin", "version", "sha256", "content"),
 )

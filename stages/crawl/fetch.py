@@ -24,6 +24,7 @@ from pipeline.files import whole_file
 from pipeline.identity import digest, file_digest
 from pipeline.stage import Row
 from stages.crawl.licence import DeclaredLicence
+from stages.crawl.newest import Gone, Newest
 from stages.crawl.sources import Source
 
 MAX_MEMBER = 64 << 20  # bytes; a larger member of an archive is not source code
@@ -46,8 +47,15 @@ class Fetched:
     licence_text: str = field(repr=False)
 
 
-def resolve(source: Source, root: Path) -> Row:
+class UpstreamChanged(SourceError):
+    """A file has other bytes than it had when it was fetched first, under the same name."""
+
+
+def resolve(source: Source, root: Path, newest: Newest | Gone | None = None) -> Row:
     """The source as a row: pinned to a version and to the digest of its content.
+
+    Args:
+        newest: what upstream has now, for a wheel that moves.
 
     Raises:
         SourceError: an installed package or folder is not there.
@@ -63,6 +71,7 @@ def resolve(source: Source, root: Path) -> Row:
         "exclude": source.exclude,
         "licence": source.licence,
         "content": source.sha256 or source.commit,
+        "trouble": "",
     }
     if source.kind == "installed":
         found = _distribution(source.package)
@@ -76,7 +85,24 @@ def resolve(source: Source, root: Path) -> Row:
         row |= {"location": str(folder), "content": content, "version": content[:12]}
     elif source.kind == "git":
         row["location"] = str((root / source.path).resolve()) if source.path else source.url
+    if isinstance(newest, Newest):
+        sha256 = newest.sha256
+        row |= {"version": newest.version, "sha256": sha256, "content": sha256}
+        row["location"] = newest.file
+    elif newest is not None:
+        row |= {"version": "", "sha256": "", "content": "", "trouble": newest.words}
     return row
+
+
+def newest_commit(source: Row) -> Row:
+    """A git source moved to the commit that its upstream's HEAD has now."""
+    try:
+        told = _run_git("ls-remote", "--", source["location"], "HEAD").decode().split()
+        commit = told[0] if told else ""
+        trouble = "" if commit else "it has no HEAD"
+    except SourceError as error:
+        commit, trouble = "", str(error)
+    return source | {"version": commit, "content": commit, "trouble": trouble}
 
 
 def fetch(source: Row, cache: Path) -> Fetched:
@@ -121,13 +147,16 @@ def _installed(source: Row) -> Fetched:
 
 
 def _wheel(source: Row, cache: Path) -> Fetched:
+    _check_unchanged(source, cache)
     wheel = _download(source, cache / "wheels")
     if (actual := file_digest(wheel)) != source["sha256"]:
         wheel.unlink()
-        raise SourceError(
-            f"{wheel.name}: sha256 is {actual}, data/sources.toml pins {source['sha256']}: "
+        pinned = "the registry says" if source["location"] else "data/sources.toml pins"
+        raise UpstreamChanged(
+            f"{wheel.name}: sha256 is {actual}, {pinned} {source['sha256']}: "
             "the file changed under its version; nothing of it is used"
         )
+    _note_seen(source, cache)
     with zipfile.ZipFile(wheel) as archive:
         members = [info for info in archive.infolist() if info.file_size <= MAX_MEMBER]
         names = {info.filename for info in members}
@@ -136,6 +165,26 @@ def _wheel(source: Row, cache: Path) -> Fetched:
         files = [RawFile(name, archive.read(name)) for name in names if name.endswith(".py")]
         declared = _metadata_licence(archive.read(metadata).decode("utf-8", "replace"))
     return Fetched(source["version"], files, declared, _nearest_root(licences))
+
+
+def _seen(source: Row, cache: Path) -> Path:
+    return cache / "seen" / f"{source['location']}.sha256"
+
+
+def _check_unchanged(source: Row, cache: Path) -> None:
+    """A wheel that moves has no pin to be held to but what its file was when it was first here."""
+    seen = _seen(source, cache)
+    if source["location"] and seen.exists() and (was := seen.read_text()) != source["sha256"]:
+        raise UpstreamChanged(
+            f"{source['location']}: sha256 was {was}, upstream has {source['sha256']} now: the file "
+            f"changed under its version; nothing of it is used. If that is right, delete {seen}"
+        )
+
+
+def _note_seen(source: Row, cache: Path) -> None:
+    if source["location"] and not _seen(source, cache).exists():
+        with whole_file(_seen(source, cache)) as partial:
+            partial.write_text(source["sha256"])
 
 
 def _download(source: Row, folder: Path) -> Path:
@@ -184,6 +233,8 @@ def _git(source: Row, cache: Path) -> Fetched:
         mirror = cache / "git" / name
         if not mirror.exists():
             _run_git("clone", "--quiet", "--mirror", "--", repository, str(mirror))
+        elif not _has_commit(mirror, commit):
+            _run_git("-C", str(mirror), "fetch", "--quiet")
         repository = str(mirror)
     archive = _run_git("-C", repository, "archive", "--format=tar", commit)
     files, licences = [], {}
@@ -201,6 +252,14 @@ def _git(source: Row, cache: Path) -> Fetched:
                     licences[member.name] = content
     declared = DeclaredLicence(expression=source["licence"])
     return Fetched(commit, files, declared, _nearest_root(licences))
+
+
+def _has_commit(repository: Path, commit: str) -> bool:
+    try:
+        _run_git("-C", str(repository), "cat-file", "-e", f"{commit}^{{commit}}")
+    except SourceError:
+        return False
+    return True
 
 
 def _run_git(*arguments: str) -> bytes:

@@ -1,4 +1,4 @@
-"""data/sources.toml: what may be crawled, each source pinned."""
+"""data/sources.toml: what may be crawled, each source pinned (see newest.py for those that move)."""
 
 import tomllib
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ COLUMNS = pa.schema(
         ("exclude", texts),
         ("licence", text),
         ("content", text),  # digest of what is there now: a changed folder is a new source
+        ("trouble", text),  # why a moving source has no version now; empty: it has one
     ]
 )
 

@@ -51,6 +51,7 @@ CHANGES: dict[str, dict[str, tuple[Any, str]]] = {
         "licences": (["MIT"], ALL),
         "max_file_kb": (64, ALL),
         "max_files": (5, ALL),
+        "moving": (True, NEW),
     },
     "extract": {
         "tries": (7, ALL),
@@ -177,7 +178,8 @@ def _offline(stage: Stage) -> Any:
 
 
 def _start(settings: Any, workplace: Workplace) -> pa.Table:
-    rows = [_row(COLUMNS, name) | {"source_name": name} for name in settings.sources]
+    names = [*settings.sources, *(["moved"] if settings.moving else [])]
+    rows = [_row(COLUMNS, name) | {"source_name": name} for name in names]
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.diff import compare
 from pipeline.errors import EmptyRun, UsageError
+from pipeline.files import read_json
 from pipeline.guard import GuardStopped, Rails, check_rails
 from pipeline.release import PINNED, _retire, find_release, releases
 from tests.pipeline import toy
@@ -36,6 +37,18 @@ def test_a_release_that_lost_too_much_is_not_published(tmp_path: Path, new, mess
     latest = published(tmp_path / "old", rows(a=100, b=10))
     with pytest.raises(GuardStopped, match=message):
         check_rails(latest, "toy", rows(**new), Rails(0.2, 0.5))
+
+
+def test_a_lost_source_is_told_with_the_reason(tmp_path: Path) -> None:
+    latest = published(tmp_path / "old", rows(a=100, b=10))
+    why = {"b": "upstream_gone: no wheel of b"}
+    with pytest.raises(GuardStopped, match=r"to 0 \(upstream_gone: no wheel of b\)"):
+        check_rails(latest, "toy", rows(a=100), Rails(0.2, 0.5), why)
+
+
+def test_a_manifest_pins_what_the_first_stage_started_from(tmp_path: Path) -> None:
+    manifest = read_json(toy.run_and_publish(tmp_path, [12, 13]) / "manifest.json")
+    assert manifest["sources"] == [{"number": 12}, {"number": 13}]
 
 
 @pytest.mark.parametrize("new", [{"a": 95, "b": 8}, {"a": 300, "b": 10, "c": 1}])

@@ -125,7 +125,7 @@ def publish(
 
 STAGES = (
     MapStage("start", "starting", 1, StartSettings, NUMBERS, ("number",), name_all,
-             key="number", start=start, choosing=("numbers",)),
+             key="number", start=start, choosing=("numbers",), pins=("number",)),
     MapStage("split", "splitting", 1, SplitSettings, PARTS, ("file_id", "number"), split,
              key="file_id", expands=True, batch=3),
     MapStage("square", "squaring", 1, SquareSettings, SQUARES, ("problem_id", "part"), square,

@@ -13,7 +13,7 @@ from pipeline.paths import DATA
 from pipeline.source.package import read_package
 from pipeline.stage import Failed, Kept, Outcome, Removed, Workplace
 from schemas.source_file import SOURCE_FILE
-from stages.crawl import CrawlSettings, start, work
+from stages.crawl import STAGE, CrawlSettings, start, work
 
 MIT = """MIT License
 
@@ -35,10 +35,15 @@ def crawl(project: Path, sources: str, **settings) -> list[Outcome]:
     (project / "data" / "sources.toml").write_text(sources)
     names = [line.split('"')[1] for line in sources.splitlines() if line.startswith("name")]
     chosen = CrawlSettings(sources=names, **settings)
-    place = Workplace(cache=project / "cache", shared=project / "shared", data=project / "data")
-    place.cache.mkdir(exist_ok=True)
+    place = place_of(project)
     rows = start(chosen, place).to_pylist()
     return [outcome for outcomes in work(rows, chosen, place) for outcome in outcomes]
+
+
+def place_of(project: Path) -> Workplace:
+    place = Workplace(cache=project / "cache", shared=project / "shared", data=project / "data")
+    place.cache.mkdir(exist_ok=True)
+    return place
 
 
 def folder(project: Path, files: dict[str, bytes], licence: str | None = MIT) -> str:
@@ -52,15 +57,22 @@ def folder(project: Path, files: dict[str, bytes], licence: str | None = MIT) ->
     return '[[source]]\nname = "code"\nkind = "folder"\npath = "code"\nlicence = "MIT"\n'
 
 
-def wheel(project: Path, name: str = "netpack", licence: str = "License: MIT") -> Path:
-    path = project / "wheels" / f"{name}-1.0-py3-none-any.whl"
+def wheel(
+    project: Path,
+    name: str = "netpack",
+    licence: str = "License: MIT",
+    version: str = "1.0",
+    code: str = MODULE,
+) -> Path:
+    path = project / "wheels" / f"{name}-{version}-py3-none-any.whl"
     path.parent.mkdir(exist_ok=True)
-    info = f"{name}-1.0.dist-info"
+    info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{name}/net.py", MODULE)
+        archive.writestr(f"{name}/net.py", code)
         archive.writestr(f"{name}/plain.py", "x = 1\n")
         archive.writestr(
-            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{licence}\n"
+            f"{info}/METADATA",
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{licence}\n",
         )
         archive.writestr(
             f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -252,3 +264,81 @@ def test_every_source_that_ships_is_complete() -> None:
 
     names = [s["name"] for s in tomllib.loads((DATA / "sources.toml").read_text())["source"]]
     assert len(names) == len(set(names))
+
+
+PINNED = '[[source]]\nname = "netpack"\nkind = "wheel"\npackage = "netpack"\nversion = "1.0"\nsha256 = "0"\n'
+OTHER = PINNED.replace("netpack", "other")
+
+
+def test_a_moving_wheel_is_taken_in_its_newest_version_and_pinned(project, offline) -> None:
+    wheel(project)
+    newer = wheel(project, version="1.10")
+    kept = [o.columns for o in crawl(project, PINNED, moving=True) if isinstance(o, Kept)]
+    assert [row["version"] for row in kept] == ["1.10"]
+    (row,) = start(CrawlSettings(sources=["netpack"], moving=True), place_of(project)).to_pylist()
+    assert {name: row[name] for name in STAGE.pins} == {
+        "source_name": "netpack",
+        "source_kind": "wheel",
+        "origin": "netpack",
+        "version": "1.10",
+        "sha256": hashlib.sha256(newer.read_bytes()).hexdigest(),
+        "content": hashlib.sha256(newer.read_bytes()).hexdigest(),
+    }
+
+
+def test_a_wheel_that_upstream_took_away_is_one_failed_row_and_the_others_go_on(
+    project, offline
+) -> None:
+    wheel(project)
+    outcomes = crawl(project, PINNED + OTHER, moving=True)
+    assert [o.reason for o in outcomes if isinstance(o, Failed)] == ["upstream_gone"]
+    (failed,) = [o for o in outcomes if isinstance(o, Failed)]
+    assert failed.name == "other"
+    assert "No matching distribution found for other" in failed.detail
+    assert [o.columns["source_name"] for o in outcomes if isinstance(o, Kept)] == ["netpack"]
+
+
+def test_where_no_moving_wheel_is_found_it_is_the_registry_and_the_run_stops(
+    project, offline
+) -> None:
+    (project / "wheels").mkdir()
+    with pytest.raises(SourceError, match=r"no newest version of netpack, other can be found"):
+        crawl(project, PINNED + OTHER, moving=True)
+
+
+def test_other_bytes_under_the_same_version_are_not_used_until_somebody_agrees(
+    project, offline
+) -> None:
+    wheel(project)
+    assert any(isinstance(o, Kept) for o in crawl(project, PINNED, moving=True))
+    wheel(project, code=MODULE.replace("+ 1", "+ 2"))
+    (failed,) = crawl(project, PINNED, moving=True)
+    assert isinstance(failed, Failed)
+    assert failed.reason == "upstream_changed"
+    assert "the file changed under its version; nothing of it is used" in failed.detail
+    seen = project / "cache" / "seen" / "netpack-1.0-py3-none-any.whl.sha256"
+    assert failed.detail.endswith(f"delete {seen}")
+    seen.unlink()
+    assert any(isinstance(o, Kept) for o in crawl(project, PINNED, moving=True))
+
+
+def test_a_moving_repository_is_taken_at_its_newest_commit_through_an_old_mirror(project) -> None:
+    repository = project / "repo"
+    repository.mkdir()
+    git(repository, "init", "-q")
+    commits = []
+    for text in (MODULE, MODULE.replace("+ 1", "+ 2")):
+        (repository / "net.py").write_text(text)
+        (repository / "LICENCE").write_text(MIT)
+        git(repository, "add", ".")
+        git(repository, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "one")
+        commits.append(git(repository, "rev-parse", "HEAD"))
+        source = (
+            f'[[source]]\nname = "repo"\nkind = "git"\nurl = "file://{repository}"\n'
+            f'licence = "MIT"\ncommit = "{commits[0]}"\n'
+        )
+        (outcome,) = crawl(project, source, moving=True)
+        assert isinstance(outcome, Kept)
+        assert (outcome.columns["version"], outcome.columns["text"]) == (commits[-1], text)
+    (outcome,) = crawl(project, source)
+    assert outcome.columns["version"] == commits[0] != commits[1]
