@@ -5,10 +5,7 @@ failed, 130 interrupted.
 """
 
 import json
-import os
-import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +13,8 @@ import typer
 from rich.console import Console
 
 from pipeline.errors import KernelsetError, UsageError
-from pipeline.files import write_json
+from pipeline.events import Events, run_id
+from pipeline.outcome import Progress, outcome, recorded
 from pipeline.paths import DATA, OUT, RECIPES
 from pipeline.progress import Watch, funnel_table
 from pipeline.recipe import find_recipe, load_recipe
@@ -77,16 +75,17 @@ def build_app(stages: Sequence[Stage]) -> typer.Typer:
         if limit is not None:
             loaded = loaded.with_setting(stages[0].name, "max_files", limit)
         watch, store = Watch(), Store(out)
-        plan = Plan(stages, loaded, store, DATA, watch, workers, scheduler, until)
-        with store.lock():
+        events = Events(run := run_id(), store.root / "logs" / f"{run}.jsonl")
+        plan = Plan(stages, loaded, store, DATA, watch, workers, scheduler, until, events)
+        with store.lock(run):
             store.prepare()
-            began = time.monotonic()
-            lines = run_stages(plan)
-            finished = lines[-1].stage == stages[-1].name
-            release = _publish(plan, lines, accept) if finished else None
-            outcome = _outcome(plan, lines, release, time.monotonic() - began)
-            write_json(outcome, store.root / "runs" / f"{outcome['run']}.json")
-        _report(outcome, as_json)
+            progress = Progress(plan)
+            with recorded(progress):
+                lines = run_stages(plan, progress.lines)
+                if lines[-1].stage == stages[-1].name:
+                    progress.release = _publish(plan, lines, accept)
+            told = outcome(progress)
+        _report(told, as_json)
         if any(line.result.rows["failed"] for line in lines):
             raise typer.Exit(SOME_FAILED)
 
@@ -205,38 +204,24 @@ def _publish(plan: Plan, lines: Sequence[Line], accept: str) -> tuple[Path, bool
     return publish(plan, lines, accept)
 
 
-def _outcome(
-    plan: Plan, lines: Sequence[Line], release: tuple[Path, bool] | None, seconds: float
-) -> dict[str, Any]:
-    now = datetime.now(UTC)
-    return {
-        "run": f"{now:%Y%m%dT%H%M%SZ}-{os.getpid()}",
-        "recipe": plan.recipe.name,
-        "seconds": round(seconds, 1),
-        "stages": [line.plain() for line in lines],
-        "release": str(release[0]) if release else None,
-        "new_release": bool(release and release[1]),
-    }
-
-
-def _report(outcome: dict[str, Any], as_json: bool) -> None:
+def _report(told: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        _print_json(outcome)
+        _print_json(told)
         return
     console = Console()
-    console.print(funnel_table(outcome["stages"]))
-    if outcome["release"] is None:
+    console.print(funnel_table(told["stages"]))
+    if told["release"] is None:
         console.print("stopped before the release, as asked")
         return
-    what = "new release" if outcome["new_release"] else "nothing changed; the release is still"
-    console.print(f"{what}: [bold]{outcome['release']}[/bold]", highlight=False, soft_wrap=True)
-    if (Path(outcome["release"]) / "report.html").exists():
+    what = "new release" if told["new_release"] else "nothing changed; the release is still"
+    console.print(f"{what}: [bold]{told['release']}[/bold]", highlight=False, soft_wrap=True)
+    if (Path(told["release"]) / "report.html").exists():
         console.print(
-            f"look at it:    {outcome['release']}/report.html", highlight=False, soft_wrap=True
+            f"look at it:    {told['release']}/report.html", highlight=False, soft_wrap=True
         )
-    line = f'datasets.load_dataset("parquet", data_dir="{outcome["release"]}/data")'
+    line = f'datasets.load_dataset("parquet", data_dir="{told["release"]}/data")'
     console.print(f"load it with:  {line}", highlight=False, soft_wrap=True)
-    failed = sum(stage["failed"] for stage in outcome["stages"])
+    failed = sum(stage["failed"] for stage in told["stages"])
     if failed:
         console.print(f"[yellow]{failed} rows failed and are tried again by the next run[/yellow]")
 
@@ -244,9 +229,9 @@ def _report(outcome: dict[str, Any], as_json: bool) -> None:
 def _again(plan: Plan, stage: str, row_id: str) -> None:
     from pipeline.again import decide_again, told
 
-    for outcome in decide_again(plan, stage, row_id):
-        name = getattr(outcome, "name", "") or getattr(outcome, "columns", {}).get("class_name", "")
-        typer.echo(f"{stage}: {name + ' ' if name else ''}{told(outcome)}")
+    for unit in decide_again(plan, stage, row_id):
+        name = getattr(unit, "name", "") or getattr(unit, "columns", {}).get("class_name", "")
+        typer.echo(f"{stage}: {name + ' ' if name else ''}{told(unit)}")
 
 
 def _print_json(value: Any) -> None:

@@ -59,9 +59,26 @@ class Watch:
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
+        self._noted, self._waiting = -float("inf"), ""
 
     def tell(self, text: str) -> None:
         self.console.print(text, highlight=False)
+
+    def note(self, text: str) -> bool:
+        """A stage's own line, at most every QUIET_S seconds; whether it was shown now."""
+        if time.monotonic() - self._noted < QUIET_S:
+            self._waiting = text
+            return False
+        self._noted, self._waiting = time.monotonic(), ""
+        self.console.print(text, highlight=False, markup=False)
+        return True
+
+    def last_note(self) -> str:
+        """At the end of a stage: shows and gives the note that still waits."""
+        text, self._waiting, self._noted = self._waiting, "", -float("inf")
+        if text:
+            self.console.print(text, highlight=False, markup=False)
+        return text
 
     @contextmanager
     def bar(self, name: str, doing: str, total: int) -> Iterator[Bar]:

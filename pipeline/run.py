@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from pipeline.assemble import assemble_map, assemble_table, carried_columns
 from pipeline.batch import Batch
 from pipeline.cluster import Cluster, open_cluster
+from pipeline.events import Events, run_id
 from pipeline.files import read_table, write_table
 from pipeline.identity import digest
 from pipeline.memo import Memo, added_columns
@@ -58,34 +59,51 @@ class Plan:
     workers: int | None = None
     scheduler: str | None = None
     until: str | None = None
+    events: Events = field(default_factory=lambda: Events(run_id()))
 
     def workplace(self, stage: Stage) -> Workplace:
         cache = self.store.cache(stage.name)
         cache.mkdir(parents=True, exist_ok=True)
+        # A workplace that travels to other processes can't take this console with it.
+        in_driver = isinstance(stage, TableStage) or stage.workers == 0
         return Workplace(
             cache=cache,
             shared=self.store.root / "store" / "shared",
             data=self.data,
             minimum_sandbox=self.recipe.engine.minimum_sandbox,
+            **({"tell": self.tell} if in_driver else {}),
         )
 
+    def tell(self, text: str) -> None:
+        """One line of a stage, for the person watching and for the log."""
+        if self.watch.note(text):
+            self.events.tell("note", text=text)
 
-def run_stages(plan: Plan) -> list[Line]:
+
+def run_stages(plan: Plan, lines: list[Line] | None = None) -> list[Line]:
     """Runs the stages up to `plan.until`, reusing every result that still holds.
 
     The caller holds the store's lock.
+
+    Args:
+        lines: where each stage's line is added when it is done, for a caller who wants to know how
+            far a run came that did not end.
 
     Raises:
         SandboxTooWeak: the machine is below what the recipe asks for; nothing has been started.
     """
     levels.require(plan.recipe.engine.minimum_sandbox)
-    lines: list[Line] = []
+    lines = [] if lines is None else lines
     workers = plan.workers if plan.workers is not None else plan.recipe.engine.workers
     with open_cluster(workers, plan.scheduler, plan.recipe.engine.worker_memory) as cluster:
         before: Result | None = None
         for stage in plan.stages:
+            plan.events.tell("stage_started", stage=stage.name)
             line = _run_stage(plan, stage, before, cluster)
             lines.append(line)
+            if note := plan.watch.last_note():
+                plan.events.tell("note", stage=stage.name, text=note)
+            plan.events.tell("stage_done", **line.plain())
             before = line.result
             if stage.name == plan.until:
                 break
@@ -204,6 +222,7 @@ def _row_by_row(
             ]
             for done in cluster.run(batches):
                 parts.append(done.part)
+                plan.events.tell("batch_done", stage=stage.name, **asdict(done))
                 bar.advance(done.rows, done.kept, done.failed)
         known = pa.concat_tables([known, memo.read(parts)])
     given = pq.read_schema(file.path).names

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,24 +139,35 @@ class Store:
         sweep(self.root)
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Only one run at a time. The lock dies with its process, so none is ever stale.
+    def lock(self, run: str = "") -> Iterator[None]:
+        """Only one run at a time.
+
+        The kernel's lock dies with its process, so none is ever stale: what a killed run left of
+        `lock.json` is taken over.
 
         Raises:
-            StoreBusy: says who holds it.
+            StoreBusy: says who holds it, and since when.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         lock, owner = FileLock(self.root / "lock"), self.root / "lock.json"
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            who = json.loads(owner.read_text()) if owner.exists() else {}
-            raise StoreBusy(
-                f"{self.root} is in use by process {who.get('pid', '?')} on {who.get('host', '?')}"
-            ) from None
+            raise StoreBusy(f"{self.root} is in use by {_owner(owner)}") from None
         try:
-            write_json({"pid": os.getpid(), "host": socket.gethostname()}, owner)
+            who = {"pid": os.getpid(), "host": socket.gethostname(), "run": run}
+            write_json(who | {"since": time.time()}, owner)
             yield
         finally:
             owner.unlink(missing_ok=True)
             lock.release()
+
+
+def _owner(file: Path) -> str:
+    """Who holds the lock and for how long, as far as the file can tell."""
+    try:
+        who = json.loads(file.read_text())
+        minutes = max(0.0, time.time() - who["since"]) / 60
+        return f"process {who['pid']} on {who['host']}, for {minutes:.0f} minutes"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "process ? (it does not say which)"
