@@ -43,7 +43,7 @@ class Rows:
         """The rows at these places, in this order."""
         names = list(self.schema.names if columns is None else columns)
         schema = pa.schema([self.schema.field(name) for name in names])
-        if not len(indices):
+        if not len(indices) or not names:
             return schema.empty_table()
         order = np.argsort(indices, kind="stable")
         wanted = indices[order]

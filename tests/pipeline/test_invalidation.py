@@ -44,6 +44,25 @@ BASE: dict[str, dict[str, Any]] = {
     "crawl": {"sources": ["examples", "timm"]},
     "decontaminate": {"l2": 0.33, "embedder": "openai:a"},
     "label": {"judge": "llm", "model": "a"},
+    "shapes": {"suggester": "llm", "model": "a"},
+}
+ENDPOINT: dict[str, tuple[Any, str]] = {
+    "model": ("b", ALL),
+    "temperature": (0.5, ALL),
+    "reasoning_effort": ("low", ALL),
+    "max_tokens": (99, ALL),
+    "extra_body": ({"a": 1}, ALL),
+    "base_url": ("http://127.0.0.1:1/v1", NONE),
+    "api_key_env": ("OTHER_KEY", NONE),
+    "concurrency": (7, NONE),
+    "rpm": (7, NONE),
+    "tpm": (7, NONE),
+    "timeout_s": (7.0, NONE),
+    "max_wait_s": (7.0, NONE),
+    "budget_dollars": (7.0, NONE),
+    "budget_requests": (7, NONE),
+    "batch_api": (True, NONE),
+    "batch_wait_s": (7.0, NONE),
 }
 CHANGES: dict[str, dict[str, tuple[Any, str]]] = {
     "crawl": {
@@ -86,24 +105,17 @@ CHANGES: dict[str, dict[str, tuple[Any, str]]] = {
     "label": {
         "judge": ("rules", ALL),
         "votes": (5, ALL),
-        "model": ("b", ALL),
-        "temperature": (0.5, ALL),
-        "reasoning_effort": ("low", ALL),
-        "max_tokens": (99, ALL),
-        "extra_body": ({"a": 1}, ALL),
-        "base_url": ("http://127.0.0.1:1/v1", NONE),
-        "api_key_env": ("OTHER_KEY", NONE),
-        "concurrency": (7, NONE),
-        "rpm": (7, NONE),
-        "tpm": (7, NONE),
-        "timeout_s": (7.0, NONE),
-        "max_wait_s": (7.0, NONE),
-        "budget_dollars": (7.0, NONE),
-        "budget_requests": (7, NONE),
-        "batch_api": (True, NONE),
-        "batch_wait_s": (7.0, NONE),
+        **ENDPOINT,
+    },
+    "distinct": {
+        "remove": (False, ALL),
+        "max_share_of_source": (0.5, ALL),
+        "guard_from_rows": (7, ALL),
     },
     "shapes": {
+        **ENDPOINT,
+        "suggester": ("rules", ALL),
+        "repairs": (1, ALL),
         "target": ("h200", ALL),
         "max_working_set": (7, ALL),
         "least": (2, ALL),
@@ -288,7 +300,9 @@ def test_another_fingerprint_or_column_costs_its_stage_alone(
     lines = run(store, recipe(), played([*STAGES[:place], other, *STAGES[place + 1 :]]))
     assert {name: line.new for name, line in lines.items() if line.new} in (
         {"decontaminate": 2},
-        {"decontaminate": 2, "emit": 2},  # emit looks at the whole table, and that has changed
+        # distinct and emit look at the whole table, and that has changed
+        {"decontaminate": 2, "distinct": 2},
+        {"decontaminate": 2, "distinct": 2, "emit": 2},
     )
 
 
@@ -310,4 +324,4 @@ def test_a_changed_gate_gates_again_and_nothing_is_judged_or_measured_again(stor
     lines = run(store, recipe(), actors)
     assert lines["validate"].result.rows == {"in": 2, "kept": 1, "removed": 1, "failed": 0}
     again = {name: line.new for name, line in lines.items() if line.new}
-    assert again == {"validate": 2, "emit": 1}
+    assert again == {"validate": 2, "distinct": 1, "emit": 1}
