@@ -74,7 +74,7 @@ def forecasts(stages: Sequence[Stage], recipe: Recipe, store: Store) -> list[str
         if found is None or not isinstance(stage, MapStage):
             continue
         rows = found.table("kept").select(list(stage.reads)).to_pylist()
-        if cost := stage.forecast(rows, recipe.stages[stage.name], DATA):
+        if stage.forecast and (cost := stage.forecast(rows, recipe.stages[stage.name], DATA)):
             lines.append(f"{stage.name}: {cost}")
     return lines
 

@@ -224,6 +224,7 @@ def test_what_a_gpu_would_need_is_told_before_a_run_from_history_and_roofline() 
     large["shapes"][0] |= {"flops": 67 * 10**12, "bytes_fused": 2**30}  # a second in float32
     one = MeasureSettings()
     both = MeasureSettings(precisions=(Precision(), Precision(dtype="bfloat16")))
+    assert STAGE.forecast is not None
     assert "2 problems at 3 shapes (3 jobs)" in STAGE.forecast([small, large], one, DATA)
     assert "(6 jobs)" in STAGE.forecast([small, large], both, DATA)
     assert predicted_minutes(1000, 1) == pytest.approx((30 + 2000 * 0.41) / 60)
