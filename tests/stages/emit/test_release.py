@@ -102,7 +102,7 @@ def test_every_column_of_the_schemas_stands_in_the_card_with_its_meaning(
 
 def test_the_threshold_that_decided_stands_in_the_card(sample, tmp_path: Path) -> None:
     text = card(published(*sample, tmp_path))
-    assert "| removed below this L2 distance | 0.33 |" in text
+    assert "| removed below this L2 distance | 0.32 |" in text
     assert "| removed above this token-set Jaccard | 0.8 |" in text
     assert "None" not in text.split("## Decontamination")[1].split("## Difficulty")[0]
 
