@@ -216,7 +216,9 @@ class Prepared:
         limits = Limits(wall_s=settings.wall_s, cpu_s=settings.cpu_s, memory_mb=settings.memory_mb)
         sandbox = shared_sandbox(bundled(WORKER), limits, workplace.minimum_sandbox)
         name = self.node.name
-        reply = sandbox.run(self.request | {"tries": settings.tries}, limits)
+        # Most classes that lack something need it: few tries show that.
+        tries = settings.tries if self.missing is None else -(-settings.tries // 3)
+        reply = sandbox.run(self.request | {"tries": tries}, limits)
         if isinstance(reply, Fault):
             return decided(reply, limits, blamed=OWN_FAULTS, name=name)
         plan = reply.value
