@@ -18,3 +18,7 @@ class ExtractSettings(Settings):
     memory_mb: int = Field(
         default=6144, ge=512, description="MiB of address space; beyond: removed"
     )
+    allow_missing: bool = Field(
+        default=True,
+        description="a name that is defined nowhere may be None where only unreached branches read it",
+    )

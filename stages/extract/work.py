@@ -101,7 +101,7 @@ def _of_class(
     workplace: Workplace,
 ) -> list[Outcome]:
     try:
-        prepared = prepare(resolver, module, node)
+        prepared = prepare(resolver, module, node, settings.allow_missing)
     except RecursionError:
         return [Removed("too_deep", "the class overflows a recursive walk", name=node.name)]
     if prepared is None:
@@ -114,7 +114,9 @@ def _of_class(
     return [outcome]
 
 
-def prepare(resolver: Resolver, module: Module, node: ast.ClassDef) -> "Prepared | Removed | None":
+def prepare(
+    resolver: Resolver, module: Module, node: ast.ClassDef, allow_missing: bool
+) -> "Prepared | Removed | None":
     """The static part: closure and text. None if the class is no module."""
     kin = ancestry(resolver, module, node)
     line = [
@@ -138,7 +140,9 @@ def prepare(resolver: Resolver, module: Module, node: ast.ClassDef) -> "Prepared
         if not isinstance(value, ast.Constant)
     ]
     try:
-        closure, definitions, sites, missing = _definitions(resolver, module, node, values, sites)
+        closure, definitions, sites, missing = _definitions(
+            resolver, module, node, values, sites, allow_missing
+        )
     except NotClosed as trouble:
         return Removed(trouble.reason, trouble.detail, name=node.name)
     prepared = Prepared(resolver, module, node, line, forward, closure, definitions)
@@ -148,7 +152,12 @@ def prepare(resolver: Resolver, module: Module, node: ast.ClassDef) -> "Prepared
 
 
 def _definitions(
-    resolver: Resolver, module: Module, node: ast.ClassDef, values: list[ast.expr], sites: Sites
+    resolver: Resolver,
+    module: Module,
+    node: ast.ClassDef,
+    values: list[ast.expr],
+    sites: Sites,
+    allow_missing: bool,
 ) -> tuple[Closure, Definitions, Sites, NotClosed | None]:
     """Closure and text; with less around the class where all of it can't be had.
 
@@ -159,12 +168,10 @@ def _definitions(
         NotClosed: the class itself can't be closed.
     """
     first: NotClosed | None = None
-    for more, found, late, lenient in (
-        (values, sites, True, False),
-        ([], {}, True, False),
-        ([], {}, False, False),
-        ([], {}, False, True),
-    ):
+    ways = [(values, sites, True, False), ([], {}, True, False), ([], {}, False, False)]
+    if allow_missing:
+        ways.append(([], {}, False, True))
+    for more, found, late, lenient in ways:
         try:
             closure = close(resolver, module, node, more, late, lenient)
             return closure, render(closure), found, first if lenient else None

@@ -74,6 +74,7 @@ CHANGES: dict[str, dict[str, tuple[Any, str]]] = {
     },
     "extract": {
         "tries": (7, ALL),
+        "allow_missing": (False, ALL),
         "cpu_s": (7, ALL),
         "wall_s": (7.0, ALL),
         "memory_mb": (1024, ALL),
