@@ -60,7 +60,7 @@ def test_a_release_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
 
 
 def test_the_thresholds_and_the_nearest_miss_are_told(sample_page: str) -> None:
-    assert "threshold 0.33" in sample_page and "threshold 0.8" in sample_page
+    assert "threshold 0.32" in sample_page and "threshold 0.8" in sample_page
     nearest = min(pq.read_table(SAMPLE / "data" / SHARD).to_pylist(), key=lambda row: row["l2"])
     assert nearest["class_name"] in sample_page and nearest["l2_problem"] in sample_page
 
