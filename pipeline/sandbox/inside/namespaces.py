@@ -132,10 +132,12 @@ def _build_root(paths: Iterable[str]) -> None:
     _pivot("/tmp", "/tmp/old")
     shown: list[str] = []
     for path, real in wanted:
+        if path.startswith(tuple(folder + "/" for folder in shown)):
+            continue  # there already, links included
         if path in links:
             Path("/new" + path).parent.mkdir(parents=True, exist_ok=True)
             Path("/new" + path).symlink_to(links[path])
-        elif not path.startswith(tuple(folder + "/" for folder in shown)):
+        else:
             _bind("/old" + real, "/new" + path)
             _make_read_only("/new" + path, _AT_RECURSIVE)
             shown.append(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from pipeline.sandbox import (
     describe,
     detect,
 )
+from pipeline.sandbox.levels import _survey
 
 from .leftovers import processes_left
 from .prey import CHECKOUT, SECRET
@@ -129,3 +131,21 @@ def test_the_machine_is_described_layer_by_layer() -> None:
     assert set(level.available) | set(level.missing) == {layer.name for layer in level.layers}
     assert describe().startswith(f"sandbox: {level.name}\n")
     assert bool(level.advice) == bool(level.missing)
+
+
+@pytest.mark.skipif(
+    "namespaces" in detect().missing, reason="this machine has no namespaces to lose"
+)
+def test_a_library_path_that_links_into_a_shown_folder_costs_no_layer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # NVIDIA's /usr/local/nvidia/lib64 -> lib is one: it comes with /usr, and was made twice.
+    link = Path(sys.prefix) / "lib64"
+    if not link.is_symlink():
+        pytest.skip("this environment has no lib64 of its own")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(link))
+    _survey.cache_clear()
+    try:
+        assert "namespaces" not in detect().missing
+    finally:
+        _survey.cache_clear()
