@@ -4,13 +4,17 @@ A worker and the driver share only the store's folder. The task that travels is 
 which rows of which table; the outcomes go straight into the stage's memo.
 """
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from pipeline.errors import KernelsetError
 from pipeline.identity import row_key
 from pipeline.memo import Memo
 from pipeline.rows import RowFile
+from pipeline.sandbox import SandboxBroken
 from pipeline.stage import Failed, Kept, MapStage, Outcome, Row, Workplace
 
 
@@ -39,8 +43,28 @@ class BatchDone:
 def run_batch(batch: Batch) -> BatchDone:
     """Does a batch and stores its outcomes."""
     rows = batch.rows.rows(batch.indices)
-    outcomes = checked(batch.stage, rows, batch.stage.work(rows, batch.settings, batch.workplace))
-    return remember(batch, rows, outcomes)
+    return remember(batch, rows, checked(batch.stage, rows, _worked(batch, rows)))
+
+
+def _worked(batch: Batch, rows: Sequence[Row]) -> list[list[Outcome]]:
+    """The stage's answers. A row that the stage's own code stumbles over fails alone.
+
+    What concerns every row (a user's error, the machine, a sandbox that doesn't start) is raised.
+    """
+    try:
+        return batch.stage.work(rows, batch.settings, batch.workplace)
+    except (KernelsetError, OSError, MemoryError, ImportError, SandboxBroken):
+        raise
+    except Exception as error:  # noqa: BLE001  # any bug of a stage costs its row, not the night
+        if len(rows) > 1:
+            return [answer for row in rows for answer in _worked(batch, [row])]
+        return [[Failed("stage_error", _where(error))]]
+
+
+def _where(error: Exception) -> str:
+    """One line: what was raised, and at which line of ours."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
 
 
 def give_up(batch: Batch, detail: str) -> BatchDone:

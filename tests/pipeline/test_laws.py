@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import pipeline.files
 from pipeline.errors import StoreBusy, StoreError, UsageError
 from pipeline.run import MAX_BATCHES, split
+from pipeline.sandbox import SandboxBroken
 from pipeline.store import Store
 from tests.pipeline import toy
 
@@ -200,6 +201,25 @@ def test_a_row_that_kills_its_worker_is_one_failed_row(tmp_path: Path) -> None:
     assert lines[2].result.rows == {"in": 9, "kept": 8, "removed": 0, "failed": 1}
     failed = lines[2].result.table("failed").to_pylist()
     assert [row["reason"] for row in failed] == ["worker_died"]
+
+
+def test_a_row_that_our_own_code_stumbles_over_is_one_failed_row(tmp_path: Path) -> None:
+    stumbles = toy.SquareSettings(stumble_on=[9])
+    lines = toy.run(tmp_path, [111, 112, 191], square=stumbles)
+    assert lines[2].result.rows == {"in": 9, "kept": 8, "removed": 0, "failed": 1}
+    (failed,) = lines[2].result.table("failed").to_pylist()
+    assert failed["reason"] == "stage_error"
+    assert failed["detail"].startswith("ZeroDivisionError: a bug of ours (toy.py, line ")
+
+
+def test_trouble_that_concerns_every_row_ends_the_run(tmp_path: Path) -> None:
+    def no_sandbox(*_: object) -> None:
+        raise SandboxBroken("it does not start")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy, "log", no_sandbox)
+        with pytest.raises(SandboxBroken):
+            toy.run(tmp_path, [111])
 
 
 def test_no_rows_is_a_valid_run(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ class SquareSettings(Settings):
     offset: int = 0
     fail_on: list[int] = []
     die_on: list[int] = []
+    stumble_on: list[int] = []
 
 
 class RankSettings(Settings):
@@ -88,6 +89,8 @@ def square(rows: Sequence[Row], settings: SquareSettings, work: Workplace) -> li
     for row in rows:
         if row["part"] in settings.die_on:
             os.kill(os.getpid(), signal.SIGKILL)
+        if row["part"] in settings.stumble_on:
+            raise ZeroDivisionError("a bug of ours")
         if row["part"] in settings.fail_on:
             answers.append([Failed("asked_to", f"part {row['part']}")])
         else:
