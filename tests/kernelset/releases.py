@@ -18,13 +18,29 @@ def sample_rows() -> list[dict[str, Any]]:
     return pq.read_table(SAMPLE / "data").to_pylist()
 
 
-CPU: str = next(
-    one["device"]
-    for row in sample_rows()
-    for one in row["baselines"]
-    if one["device_kind"] == "cpu"
-)
+DEVICE: str = next(one["device"] for row in sample_rows() for one in row["baselines"])
 """The one that the sample was measured on."""
+
+
+def small_rows() -> list[dict[str, Any]]:
+    """The sample's rows at the sizes that their programs are written with, only the batch grows.
+
+    The sample's own shapes keep a GPU busy; a test that runs programs would take minutes.
+    """
+    return [row | {"shapes": _small_shapes(row)} for row in sample_rows()]
+
+
+def _small_shapes(row: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        shape
+        | {
+            "sizes": [
+                size | {"value": size["value"] * (1 + index if size["name"] == "BATCH" else 1)}
+                for size in row["sizes"]
+            ]
+        }
+        for index, shape in enumerate(row["shapes"])
+    ]
 
 
 def write_release(folder: Path, rows: list[dict[str, Any]], shards: int = 1) -> Path:

@@ -18,13 +18,13 @@ from kernelset.export.prompt import Prompt
 from kernelset.reward import value
 from pipeline.errors import UsageError
 from pipeline.paths import ROOT
-from tests.kernelset.releases import SAMPLE, sample_rows, write_release
+from tests.kernelset.releases import SAMPLE, small_rows, write_release
 
 
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> kernelset.Problems:
     """Eight rows in two splits, times at every shape, one class name that is no file name."""
-    rows = [dict(row) for row in sample_rows()[:8]]
+    rows = small_rows()[:8]
     rows[0]["class_name"] = "Größe/../x"
     for row in rows[6:]:
         row["split"] = "validation"

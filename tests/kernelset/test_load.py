@@ -13,7 +13,7 @@ import kernelset
 from kernelset.problems import LEVELS, parse_levels
 from pipeline.errors import KernelsetError, UsageError
 from pipeline.paths import ROOT
-from tests.kernelset.releases import CPU, SAMPLE, changed_sample, sample_rows, write_release
+from tests.kernelset.releases import DEVICE, SAMPLE, changed_sample, sample_rows, write_release
 
 
 def said(error: pytest.ExceptionInfo[KernelsetError]) -> str:
@@ -43,8 +43,8 @@ def test_loading_needs_no_torch() -> None:
 def test_filters_choose_by_level_source_and_device() -> None:
     hard = kernelset.load(SAMPLE, level="L4-L5")
     assert {one.level for one in hard} == {"L4", "L5"}
-    assert len(kernelset.load(SAMPLE, source="examples", device=CPU[:3].lower())) == 115
-    assert len(kernelset.load(SAMPLE, split="train", device="cpu", level=["L0", "L5"])) == 17
+    assert len(kernelset.load(SAMPLE, source="examples", device=DEVICE[:3].lower())) == 115
+    assert len(kernelset.load(SAMPLE, split="train", device=DEVICE, level=["L0", "L5"])) == 17
 
 
 @given(st.integers(0, 5), st.integers(0, 5))
@@ -116,7 +116,7 @@ def test_filters_that_leave_nothing_say_what_there_is() -> None:
     with pytest.raises(kernelset.ReleaseError) as error:
         kernelset.load(SAMPLE, source="torch", device="h200")
     assert "no row of 115 with source_name torch (there are: examples 115)" in said(error)
-    assert CPU in said(error)
+    assert DEVICE in said(error)
 
 
 def test_no_release_is_told_with_what_to_do(tmp_path: Path) -> None:

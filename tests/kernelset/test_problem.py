@@ -9,12 +9,12 @@ import torch
 import kernelset
 from kernelset.reward import value
 from pipeline.errors import KernelsetError, UsageError
-from tests.kernelset.releases import CPU, SAMPLE
+from tests.kernelset.releases import DEVICE, small_rows, write_release
 
 
 @pytest.fixture(scope="module")
-def problems() -> kernelset.Problems:
-    return kernelset.load(SAMPLE)
+def problems(tmp_path_factory: pytest.TempPathFactory) -> kernelset.Problems:
+    return kernelset.load(write_release(tmp_path_factory.mktemp("small") / "r", small_rows()))
 
 
 @pytest.mark.parametrize("index", [0, 40, 80])
@@ -81,33 +81,33 @@ def test_an_unknown_shape_is_told_with_those_there_are(problems: kernelset.Probl
 
 
 def test_a_baseline_is_found_by_part_of_the_devices_name(problems: kernelset.Problems) -> None:
-    found = problems[0].baseline(CPU[:3].lower(), mode="eager")
-    assert found.device == CPU
-    assert found == problems[0].baseline("cpu", problems[0].shapes[0], mode="eager")
+    found = problems[0].baseline(DEVICE.lower()[:6], mode="eager")
+    assert found.device == DEVICE
+    assert found == problems[0].baseline(DEVICE, problems[0].shapes[0], mode="eager")
     assert found.seconds == found.median_ms / 1e3
 
 
 def test_a_missing_baseline_is_told_with_what_there_is(problems: kernelset.Problems) -> None:
     with pytest.raises(kernelset.MissingBaseline) as error:
         problems[3].baseline("H100")
-    assert f"there is: eager float32 on {CPU}" in str(error.value)
+    assert f"there is: eager float32 on {DEVICE}" in str(error.value)
 
 
 def test_a_time_that_was_not_accepted_is_no_baseline(problems: kernelset.Problems) -> None:
     row = dict(problems[0].row)
     row["baselines"] = [row["baselines"][0] | {"status": "noisy", "median_ms": None}]
     with pytest.raises(kernelset.MissingBaseline, match="it was measured, but is 'noisy'"):
-        kernelset.Problem(row).baseline("cpu", mode="eager")
+        kernelset.Problem(row).baseline(DEVICE, mode="eager")
 
 
 def test_a_device_that_fits_two_must_be_named_in_full(problems: kernelset.Problems) -> None:
     row = dict(problems[0].row)
     base = row["baselines"][0]
-    row["baselines"] = [base, base | {"device": "Another CPU"}]
+    row["baselines"] = [base | {"device": name} for name in ("NVIDIA H100", "NVIDIA H200")]
     problem = kernelset.Problem(row)
     with pytest.raises(UsageError, match="fits several devices"):
-        problem.baseline("cpu", mode="eager")
-    assert problem.baseline("another", mode="eager").device == "Another CPU"
+        problem.baseline("nvidia", mode="eager")
+    assert problem.baseline("h200", mode="eager").device == "NVIDIA H200"
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_the_reward_is_that_of_the_paper(speedup: float, expected: float) -> Non
 
 def test_a_reward_is_relative_to_the_rows_own_baseline(problems: kernelset.Problems) -> None:
     problem = problems[0]
-    seconds = problem.baseline("cpu", mode="eager").seconds / 2
-    assert problem.reward(seconds, True, device="cpu", mode="eager") == pytest.approx(
+    seconds = problem.baseline(DEVICE, mode="eager").seconds / 2
+    assert problem.reward(seconds, True, device=DEVICE, mode="eager") == pytest.approx(
         1 / (1 + math.exp(-1.2))
     )
-    assert problem.reward(None, False, device="cpu", mode="eager") == 0.0
+    assert problem.reward(None, False, device=DEVICE, mode="eager") == 0.0
     for impossible in (0.0, -1.0, math.nan, None):
         with pytest.raises(UsageError, match="above zero"):
-            problem.reward(impossible, True, device="cpu", mode="eager")
+            problem.reward(impossible, True, device=DEVICE, mode="eager")
 
 
 def floating_problem(problems: kernelset.Problems) -> tuple[kernelset.Problem, torch.Tensor]:

@@ -28,7 +28,7 @@ from kernelset.sample.vectors import Embedder, Vectors
 from pipeline.errors import UsageError
 from pipeline.paths import ROOT
 from schemas.problem import RELEASED
-from tests.kernelset.releases import SAMPLE, sample_rows, write_release
+from tests.kernelset.releases import DEVICE, SAMPLE, sample_rows, write_release
 
 cluster_sizes = st.lists(st.integers(1, 400), min_size=1, max_size=30)
 seeds = st.integers(0, 2**31)
@@ -239,9 +239,9 @@ def test_the_hidden_shapes_are_a_release_of_their_own(release: Path, tmp_path: P
 
 
 def test_the_window_of_run_times_excludes_its_ends(release: Path, tmp_path: Path) -> None:
-    window = Filters(window_ms=(1.0, 5.0), device="cpu", mode="eager")
+    window = Filters(window_ms=(1.0, 5.0), device=DEVICE, mode="eager")
     manifest = made(release, tmp_path / "s", size=500, filters=window)
-    times = [p.baseline("cpu", mode="eager").median_ms for p in kernelset.load(tmp_path / "s")]
+    times = [p.baseline(DEVICE, mode="eager").median_ms for p in kernelset.load(tmp_path / "s")]
     assert (
         len(times) == manifest["rows"]["eligible"] == 115 - manifest["rows"]["left_out"]["runtime"]
     )
