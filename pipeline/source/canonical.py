@@ -18,7 +18,11 @@ def canonical_form(code: str) -> str:
     Raises:
         SyntaxError: the text is not Python.
     """
-    tree = ast.parse(code)
+    return canonical_of(ast.parse(code))
+
+
+def canonical_of(tree: ast.Module) -> str:
+    """The canonical form of a program that is parsed already; the tree loses its bare strings."""
     for node in walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = _without_docstring(node.body)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pipeline.source.canonical import digest
+from pipeline.source.survey import Survey, registered, survey
 from pipeline.source.torch_names import OPERATORS, STATELESS, one_name
 from pipeline.source.trees import walk
 
@@ -44,15 +45,20 @@ def shape_blind_form(code: str) -> str:
     Raises:
         SyntaxError: the text is not Python.
     """
-    return _Program(ast.parse(code)).form()
+    return form_of(ast.parse(code))
+
+
+def form_of(tree: ast.Module) -> str:
+    """The shape-blind form of a program that is parsed already; the tree is left as it is."""
+    return _Program(tree).form()
 
 
 class _Program:
     """What stands at the top of the file, and what has been written of it so far."""
 
     def __init__(self, tree: ast.Module) -> None:
-        nodes = list(walk(tree))
-        self.imports = _imports(nodes)
+        self.survey = survey(tree)
+        self.imports = _imports(walk(tree) if self.survey.inner_imports else tree.body)
         self.definitions: dict[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.globals: dict[str, ast.expr] = {}
         for node in tree.body:
@@ -62,7 +68,7 @@ class _Program:
                 for name in _plain_names(node.targets):
                     self.globals[name] = node.value
         self.statements = tree.body
-        self.own_attributes = {name for node in nodes for name in _attributes_set(node)}
+        self.own_attributes = set(self.survey.attributes)
         self.attribute_names: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self.waiting: list[str] = []
@@ -96,10 +102,10 @@ class _Program:
         if "Model" in self.definitions:
             return "Model"
         mentioned = {
-            inner.id
+            name
             for node in self.definitions.values()
-            for inner in walk(node)
-            if isinstance(inner, ast.Name) and inner.id != node.name
+            for name, _ in self.survey.names_in(node)
+            if name != node.name
         }
         classes = [n for n, d in self.definitions.items() if isinstance(d, ast.ClassDef)]
         return next((name for name in reversed(classes) if name not in mentioned), None)
@@ -246,17 +252,16 @@ class _Class:
 
     def _set_once(self) -> Iterator[tuple[str, ast.expr]]:
         """Attributes that the constructor sets once, at its top level, and nothing sets again."""
-        counts: dict[str, int] = {}
-        for inner in (part for ancestor in self.line for part in walk(ancestor)):
-            for attribute in _attributes_set(inner):
-                counts[attribute] = counts.get(attribute, 0) + 1
+        counts = Counter(
+            name for ancestor in self.line for name in self.program.survey.attributes_in(ancestor)
+        )
         for statement in (part for init in self.constructors for part in init.body):
             match statement:
                 case ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr=name)], value=value):
                     if counts[name] == 1:
                         yield name, value
-                case ast.Expr(value=ast.Call(args=[_, value, *_])) if names := _attributes_set(
-                    statement.value
+                case ast.Expr(value=ast.Call(args=[_, value, *_]) as call) if names := registered(
+                    call
                 ):
                     if counts[names[0]] == 1:
                         yield names[0], value
@@ -296,7 +301,7 @@ class _Writer:
     def body(self, statements: list[ast.stmt]) -> list[str]:
         """A whole function. A local that is used once disappears into its use."""
         lines: list[str] = []
-        mentions = _mentions(statements)
+        mentions = _mentions(statements, self.program.survey)
         for place, statement in enumerate(statements):
             name = _assigned_name(statement)
             uses = _uses(mentions[name], place) if name else None
@@ -528,21 +533,6 @@ class _Writer:
         return f"({type(node).__name__} {' '.join(parts)})"
 
 
-def _attributes_set(node: ast.AST) -> list[str]:
-    """Attributes that this very node sets: `self.a = …` or `self.register_buffer("a", …)`."""
-    if not isinstance(node, ast.Attribute | ast.Call):
-        return []  # most nodes: asked first, as matching is slow
-    match node:
-        case ast.Attribute(attr=name, ctx=ast.Store()):
-            return [name]
-        case ast.Call(
-            func=ast.Attribute(attr="register_buffer" | "register_parameter"),
-            args=[ast.Constant(value=str() as name), *_],
-        ):
-            return [name]
-    return []
-
-
 def _assigned_name(statement: ast.stmt) -> str:
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
@@ -571,25 +561,22 @@ class _Mention:
     sure: bool  # outside control flow, lambdas and comprehensions
 
 
-def _mentions(statements: list[ast.stmt]) -> dict[str, list[_Mention]]:
+def _mentions(statements: list[ast.stmt], survey: Survey) -> dict[str, list[_Mention]]:
     """Every name of a function, with the statements that mention it, in order."""
     found: dict[str, list[_Mention]] = {}
     for place, statement in enumerate(statements):
-        reads: Counter[str] = Counter()
+        reads: dict[str, int] = {}
         sets: set[str] = set()
-        sure = isinstance(
-            statement, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr
-        )
-        for node in walk(statement):
-            sure &= not isinstance(node, _REPEATING)
-            if isinstance(node, ast.Name):
-                reads[node.id] += isinstance(node.ctx, ast.Load)
-                sets |= set() if isinstance(node.ctx, ast.Load) else {node.id}
+        for name, read in survey.names_in(statement):
+            reads[name] = reads.get(name, 0) + read
+            if not read:
+                sets.add(name)
+        sure = isinstance(statement, _STRAIGHT) and not survey.repeats_in(statement)
         if isinstance(statement, ast.AugAssign):
-            reads[_assigned_name(statement)] += 1
-        for name in reads:
-            mention = _Mention(place, reads[name], name in sets, sure)
-            found.setdefault(name, []).append(mention)
+            name = _assigned_name(statement)
+            reads[name] = reads.get(name, 0) + 1
+        for name, count in reads.items():
+            found.setdefault(name, []).append(_Mention(place, count, name in sets, sure))
     return found
 
 
@@ -607,7 +594,7 @@ def _uses(mentions: list[_Mention], place: int) -> int | None:
     return count
 
 
-_REPEATING = (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
+_STRAIGHT = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 
 
 def _is_idle(statement: ast.stmt, used: set[str]) -> bool:

@@ -1,10 +1,12 @@
 """What the tiers look at, computed the same way for a benchmark problem and for a row."""
 
+import ast
+
 import numpy as np
 import pyarrow as pa
 
-from pipeline.source.canonical import ID_DIGITS, canonical_form, digest
-from pipeline.source.shape_blind import shape_blind_digest
+from pipeline.source.canonical import ID_DIGITS, canonical_of, digest
+from pipeline.source.shape_blind import form_of
 from pipeline.source.tokens import hashed, token_set
 from stages.decontaminate.embedders import Embedder
 from stages.decontaminate.index import Features
@@ -24,10 +26,12 @@ def features_of(
         SyntaxError, ValueError, RecursionError, MemoryError: the text can't be parsed.
         EmbeddingFailed: no usable vector.
     """
-    canonical = canonical_form(code) if embedder or not problem_id else ""
+    tree = ast.parse(code)
+    form = form_of(tree)  # first: the canonical form takes the bare strings out of the tree
+    canonical = canonical_of(tree) if embedder or not problem_id else ""
     return Features(
         problem_id=problem_id or digest(canonical)[:ID_DIGITS],
-        shape_blind_sha256=shape_blind_digest(code),
+        shape_blind_sha256=digest(form),
         tokens=hashed(token_set(code)),
         vector=embedder.embed(canonical) if embedder else None,
         graph_sha256=graph_sha256,
