@@ -1,15 +1,19 @@
 """The work of the dedupe stage."""
 
+import itertools
+import os
 from collections import Counter
 from collections.abc import Sequence
 
 from pipeline.source.ranking import rank
-from pipeline.source.shape_blind import shape_blind_digest
 from pipeline.source.shares import check_shares
-from pipeline.source.tokens import hashed, token_set
+from pipeline.spread import spread
 from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
 from stages.dedupe.near import KeptRows, sketches
 from stages.dedupe.settings import DedupeSettings
+from stages.dedupe.text import read_text
+
+_WORTH_PROCESSES = 2000  # rows; fewer are read before other processes have started
 
 
 def dedupe(rows: Sequence[Row], settings: DedupeSettings, workplace: Workplace) -> list[Outcome]:
@@ -43,23 +47,22 @@ def _verdicts(rows: Sequence[Row], settings: DedupeSettings) -> dict[str, Outcom
     verdicts: dict[str, Outcome] = {}
     kept = KeptRows(settings.jaccard, settings.candidate_threshold)
     kept_forms: dict[str, str] = {}
-    token_sets = [hashed(token_set(row["code"])) for row in rows]
-    for row, tokens, sketch in zip(rows, token_sets, sketches(token_sets), strict=True):
+    processes = len(os.sched_getaffinity(0)) if len(rows) >= _WORTH_PROCESSES else 1
+    read = spread(read_text, (row["code"] for row in rows), processes=processes)
+    texts, again = itertools.tee(read)
+    sketched = sketches(text.tokens for text in again)
+    for row, text, sketch in zip(rows, texts, sketched, strict=True):
         name = row["problem_id"]
-        try:
-            form = shape_blind_digest(row["code"])
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as trouble:
-            verdicts[name] = Failed("unreadable_code", f"{type(trouble).__name__}: {trouble}")
-            continue
-        if form in kept_forms:
-            verdicts[name] = _same("shape_blind_copy", "shape_blind_equal", kept_forms[form])
-            continue
-        if neighbour := kept.nearest(tokens, sketch):
+        if text.trouble:
+            verdicts[name] = Failed("unreadable_code", text.trouble)
+        elif text.form in kept_forms:
+            verdicts[name] = _same("shape_blind_copy", "shape_blind_equal", kept_forms[text.form])
+        elif neighbour := kept.nearest(text.tokens, sketch):
             verdicts[name] = _near(*neighbour, settings.jaccard)
-            continue
-        verdicts[name] = Kept({})
-        kept_forms[form] = name
-        kept.add(name, tokens, sketch)
+        else:
+            verdicts[name] = Kept({})
+            kept_forms[text.form] = name
+            kept.add(name, text.tokens, sketch)
     return verdicts
 
 
