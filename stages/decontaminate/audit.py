@@ -8,8 +8,9 @@ found.least_similar(10)              # the hits nearest to being innocent
 found.rethreshold(jaccard=0.9)       # the same numbers, judged anew
 """
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from pipeline.errors import UsageError
+from pipeline.spread import spread
 from stages.decontaminate.control import check_known_answers, check_planted, check_recall
 from stages.decontaminate.embedders import Embedder, EmbeddingFailed, open_embedder
 from stages.decontaminate.features import features_of, fingerprinted
@@ -27,7 +29,7 @@ from stages.decontaminate.fingerprints import (
     fingerprint_path,
     read_provenance,
 )
-from stages.decontaminate.index import BenchmarkIndex, Nearest
+from stages.decontaminate.index import BenchmarkIndex, Features, Nearest
 from stages.decontaminate.reading import Program, read_programs
 from stages.decontaminate.settings import TIERS, DecontaminateSettings
 from stages.decontaminate.verdict import Hit, hits_of
@@ -35,13 +37,15 @@ from stages.decontaminate.verdict import Hit, hits_of
 if TYPE_CHECKING:
     import pandas as pd
 
+_BATCH = 1024
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Audited:
     """One program of the dataset: what it is nearest to, or why that could not be told."""
 
     name: str
-    code: str
+    code: str  # empty where it is far from everything: a million texts would fill the memory
     nearest: Nearest | None
     failure: str = ""
     traced: bool = False
@@ -71,6 +75,10 @@ class Audit:
     def failed(self) -> list[Audited]:
         """The programs that could not be compared; they are not clean."""
         return [program for program in self.programs if program.nearest is None]
+
+    def not_clean(self) -> int:
+        """Programs that can't be called clean: within reach, or not compared."""
+        return len(self.contaminated()) + len(self.failed())
 
     def hits(self) -> "pd.DataFrame":
         """One row per program within reach, with all evidence."""
@@ -152,6 +160,7 @@ def audit(
     embed: bool = True,
     cache: Path | None = None,
     trace: Callable[[str], Traced] | None = None,
+    workers: int = 1,
 ) -> Audit:
     """Compares every program of a dataset with held-out benchmarks.
 
@@ -168,6 +177,8 @@ def audit(
         trace: what a program computes, e.g. `stages.decontaminate.fingerprint.trace_program`, which
             executes it in the sandbox. Programs that are not in KernelBench's format (`Model`,
             `get_inputs`, `get_init_inputs`) can't be traced; the other tiers still hold for them.
+        workers: processes that read the texts, where neither `embed` nor `trace` is asked for. The
+            result is the same. They are started by `spawn`: a script needs its `__main__` guard.
 
     Raises:
         UsageError: the dataset can't be read or holds no program.
@@ -179,9 +190,8 @@ def audit(
     embedder = open_embedder(settings, cache)
     index = _index(settings, data, embedder, embed, graphs=trace is not None)
     asked = embedder if embed else None
-    programs = [
-        _compare(program, index, asked, trace) for program in read_programs(dataset, column)
-    ]
+    found = _compared(read_programs(dataset, column), index, asked, trace, workers)
+    programs = list(found)
     if not programs:
         raise UsageError(f"{dataset}: holds no row")
     return Audit(
@@ -214,25 +224,57 @@ def _index(
     return BenchmarkIndex(problems)
 
 
-def _compare(
-    program: Program,
+def _compared(
+    programs: Iterator[Program],
     index: BenchmarkIndex,
     embedder: Embedder | None,
     trace: Callable[[str], Traced] | None,
-) -> Audited:
-    code = program.code
+    workers: int,
+) -> Iterator[Audited]:
+    """Each program beside the benchmark, in order; never more than a few batches in memory."""
+    mine, theirs = itertools.tee(programs)
+    codes = (program.code for program in theirs)
+    if embedder is None and trace is None:
+        read = spread(read_text, codes, processes=workers)
+    else:
+        read = (_read(code, embedder, trace) for code in codes)
+    pairs = zip(mine, read, strict=True)
+    while some := list(itertools.islice(pairs, _BATCH)):
+        features = [seen for _, seen in some if isinstance(seen, Features)]
+        nearest = iter(index.nearest_all(features))
+        for program, seen in some:
+            if isinstance(seen, Features):
+                found = next(nearest)
+                text = program.code or "" if _worth_showing(found) else ""
+                yield Audited(program.name, text, found, traced=bool(seen.graph_sha256))
+            else:
+                yield Audited(program.name, "", None, seen)
+
+
+def read_text(code: str | None) -> Features | str:
+    """What the text tiers look at, or why there is nothing."""
+    return _read(code, None, None)
+
+
+def _read(
+    code: str | None, embedder: Embedder | None, trace: Callable[[str], Traced] | None
+) -> Features | str:
     if code is None or not code.strip():
-        return Audited(program.name, code or "", None, "no program in this row")
+        return "no program in this row"
     try:
         seen = trace(code) if trace else Traced()
         graph = seen.graph_sha256 or ""
         ops = frozenset(item["op"] for item in seen.ops or ())
-        features = features_of(code, embedder, graph_sha256=graph, ops=ops)
+        return features_of(code, embedder, graph_sha256=graph, ops=ops)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as trouble:
-        return Audited(program.name, code, None, f"{type(trouble).__name__}: {trouble}")
+        return f"{type(trouble).__name__}: {trouble}"
     except EmbeddingFailed as trouble:
-        return Audited(program.name, code, None, f"no embedding: {trouble}")
-    return Audited(program.name, code, index.nearest(features), traced=bool(graph))
+        return f"no embedding: {trouble}"
+
+
+def _worth_showing(nearest: Nearest) -> bool:
+    """Whether its text is kept: some threshold that makes sense would remove it."""
+    return bool(hits_of(nearest, jaccard=0.5, l2=1.0))
 
 
 def problem_texts(checkouts: Iterable[tuple[str, str]]) -> dict[str, str]:

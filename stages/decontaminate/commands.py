@@ -17,6 +17,7 @@ EmbedderName = Annotated[
 ]
 Revision = Annotated[str, typer.Option(help="Commit of the hub model.")]
 BaseUrl = Annotated[str, typer.Option(help="Endpoint of an openai: embedder.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes.")]
 Column = Annotated[str, typer.Option(help="Column that holds the program.")]
 
 
@@ -177,8 +178,12 @@ def audit(
         bool, typer.Option(help="Execute programs in the sandbox, to compare what they compute.")
     ] = False,
     fail_over: Annotated[
-        int | None, typer.Option(help="Exit with 1 if more programs than this are within reach.")
+        int | None,
+        typer.Option(
+            help="Exit with 1 if more programs than this are within reach or can't be compared."
+        ),
     ] = None,
+    workers: Workers = 2,
     out: Annotated[Path, typer.Option(help="Folder for the table and the page.")] = Path(
         "out/audit"
     ),
@@ -203,6 +208,7 @@ def audit(
         embed=embed,
         cache=out / "cache",
         trace=trace_program if trace else None,
+        workers=workers,
     )
     texts = problem_texts([(against[0], checkout)]) if checkout else {}
     with whole_file(out / "hits.parquet") as path:
@@ -211,7 +217,7 @@ def audit(
         path.write_text(audit_page(found, texts), encoding="utf-8")
     console.print(found.verdict(), highlight=False)
     console.print(f"table: {out / 'hits.parquet'}\npage:  {out / 'audit.html'}", highlight=False)
-    if fail_over is not None and len(found.contaminated()) > fail_over:
+    if fail_over is not None and found.not_clean() > fail_over:
         raise typer.Exit(1)
 
 

@@ -16,7 +16,7 @@ from stages.decontaminate.fingerprints import (
     fingerprint_path,
     read_provenance,
 )
-from stages.decontaminate.index import BenchmarkIndex
+from stages.decontaminate.index import BenchmarkIndex, Features, Nearest
 from stages.decontaminate.settings import DecontaminateSettings
 from stages.decontaminate.verdict import verdict
 
@@ -27,17 +27,20 @@ def decontaminate(
     """One outcome per row; each row is compared alone, so the batch is no matter."""
     embedder = open_embedder(settings, workplace.cache)
     index = _checked_index(settings, workplace)
-    return [[_outcome(row, embedder, index, settings)] for row in rows]
+    read = [_features(row, embedder) for row in rows]
+    nearest = iter(index.nearest_all([one for one in read if isinstance(one, Features)]))
+    return [
+        [_outcome(next(nearest), embedder, settings) if isinstance(one, Features) else one]
+        for one in read
+    ]
 
 
-def _outcome(
-    row: Row, embedder: Embedder, index: BenchmarkIndex, settings: DecontaminateSettings
-) -> Outcome:
+def _features(row: Row, embedder: Embedder) -> Features | Failed:
     code = row["code"]
     if not code or not code.strip():
         return Failed("empty_code", "there is no text to compare")
     try:
-        features = features_of(
+        return features_of(
             code,
             embedder,
             problem_id=row.get("problem_id"),
@@ -48,7 +51,10 @@ def _outcome(
         return Failed("unreadable_code", f"{type(trouble).__name__}: {trouble}")
     except EmbeddingFailed as trouble:
         return Failed("no_embedding", str(trouble))
-    found = verdict(index.nearest(features), settings)
+
+
+def _outcome(nearest: Nearest, embedder: Embedder, settings: DecontaminateSettings) -> Outcome:
+    found = verdict(nearest, settings)
     if isinstance(found, Kept):
         return Kept({"embedder": embedder.identity, **found.columns})
     return found

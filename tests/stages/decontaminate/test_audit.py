@@ -174,8 +174,8 @@ def test_the_command_writes_a_table_and_a_page_with_both_texts_and_fails_over_a_
         (checkout / f"level1_{place}.py").write_text(code)
     command = ["audit", str(kernelbook), "--against", "ours", "--no-embed", "--data", str(data)]
     command += ["--out", str(tmp_path / "out")]
-    assert CliRunner().invoke(app, [*command, "--fail-over", "2"]).exit_code == 0
-    result = CliRunner().invoke(app, [*command, "--fail-over", "1"])
+    assert CliRunner().invoke(app, [*command, "--fail-over", "5"]).exit_code == 0
+    result = CliRunner().invoke(app, [*command, "--fail-over", "4"])
     assert result.exit_code == 1 and "2 of 7 programs are within reach" in result.output
     assert len(pd.read_parquet(tmp_path / "out" / "hits.parquet")) == 2
     page = (tmp_path / "out" / "audit.html").read_text()
@@ -194,3 +194,22 @@ def test_code_in_the_page_is_escaped(app: typer.Typer, data: Path, tmp_path: Pat
     )  # fmt: skip
     page = (out / "audit.html").read_text()
     assert "alert(1)" in page and "<script" not in page
+
+
+def test_programs_that_can_not_be_compared_fail_the_check_like_copies(
+    app: typer.Typer, data: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "set.jsonl"
+    path.write_text("\n".join(json.dumps({"code": code}) for code in (PHASES, "def (", None)))
+    command = ["audit", str(path), "--against", "ours", "--no-embed", "--data", str(data)]
+    command += ["--out", str(tmp_path / "out"), "--workers", "1"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert CliRunner().invoke(app, [*command, "--fail-over", "2"]).exit_code == 0
+    result = CliRunner().invoke(app, [*command, "--fail-over", "1"])
+    assert result.exit_code == 1 and "0 of 3 programs are within reach" in result.output
+
+
+def test_workers_change_nothing_and_far_texts_are_not_kept(kernelbook: Path, data: Path) -> None:
+    alone = audit(str(kernelbook), ["ours"], data=data, embed=False)
+    assert audit(str(kernelbook), ["ours"], data=data, embed=False, workers=2) == alone
+    assert alone.programs[1].code and not alone.programs[3].code
