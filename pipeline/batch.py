@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from sqlite3 import OperationalError
 from typing import Any
 
 from pipeline.errors import KernelsetError
@@ -53,7 +54,7 @@ def _worked(batch: Batch, rows: Sequence[Row]) -> list[list[Outcome]]:
     """
     try:
         return batch.stage.work(rows, batch.settings, batch.workplace)
-    except (KernelsetError, OSError, MemoryError, ImportError, SandboxBroken):
+    except (KernelsetError, OSError, OperationalError, MemoryError, ImportError, SandboxBroken):
         raise
     except Exception as error:  # noqa: BLE001  # any bug of a stage costs its row, not the night
         if len(rows) > 1:

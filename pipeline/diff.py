@@ -12,6 +12,7 @@ from rich.table import Table
 
 from pipeline.errors import UsageError
 from pipeline.files import read_json, read_table
+from pipeline.release import check_release
 
 WATCHED = ("level", "source_name", "licence")  # columns whose distribution is compared
 OBSERVED = frozenset({"baselines", "split"})  # differ without the problem having changed
@@ -40,6 +41,7 @@ def compare(old: Path, new: Path) -> Difference:
 
     Raises:
         UsageError: one of them is no release.
+        StoreError: one of them is damaged or was changed by hand.
     """
     rows = [_rows(folder) for folder in (old, new)]
     before, after = ({row["problem_id"]: row for row in side} for side in rows)
@@ -87,6 +89,8 @@ def print_difference(found: Difference, console: Console) -> None:
 def _rows(folder: Path) -> list[dict[str, Any]]:
     if not (folder / "manifest.json").exists():
         raise UsageError(f"{folder}: no release there; list them with: kernelset releases")
+    for part in ("data/", "ledger/"):
+        check_release(folder, part)
     shards = sorted((folder / "data").glob("*.parquet"))
     if not shards:
         return []

@@ -27,6 +27,10 @@ class StoreError(KernelsetError):
     """The store can't be read or written: full disk, damaged file, newer version."""
 
 
+class ClusterLost(KernelsetError):
+    """The Dask scheduler is gone, or all its workers are."""
+
+
 class SourceError(KernelsetError):
     """A source can't be fetched or is not what its pin says."""
 

@@ -1,11 +1,13 @@
 """The memory of a map stage: each row's outcome, so that only new rows cost work.
 
 A memo is a folder of Parquet parts, one for each finished batch, written whole by whichever worker
-did the batch. It is addressed by (stage, version, settings, identity); a row in it by the columns
+did the batch. A part's name holds its digest, because Parquet has no checksum of its own: a flipped
+bit may read as another value. The memo is addressed by (stage, version, settings, identity); a row in it by the columns
 that the stage reads. Failed outcomes are kept for this run's ledger only: the next run tries again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,12 @@ import pyarrow as pa
 
 from pipeline.errors import StoreError
 from pipeline.files import read_table, sweep, write_table
-from pipeline.identity import digest
+from pipeline.identity import SHORT, digest, file_digest
 from pipeline.stage import Failed, Kept, Outcome, Removed, Stage
 
 KEPT, REMOVED, FAILED = "kept", "removed", "failed"
 COMPACT_ABOVE = 64  # parts; a folder of thousands of small files is slow to open
+PART = re.compile(rf"part-[0-9a-f]{{24}}(?:-([0-9a-f]{{{SHORT}}}))?\.parquet")
 SMALL = 16 << 20  # bytes; a part larger than this is not joined with others any more
 
 LEDGER = [
@@ -55,13 +58,16 @@ class Memo:
     def schema(self) -> pa.Schema:
         return pa.schema([*LEDGER, *(field.with_nullable(True) for field in self.added)])
 
-    def load(self) -> pa.Table:
+    def load(self, tell: Callable[[str], None] = lambda text: None) -> pa.Table:
         """The outcomes of every row that is settled, each row once. Sweeps what a crash left.
 
         A row with a failed unit is left out whole, so that it is tried again.
+
+        Args:
+            tell: is told of each part that is damaged and forgotten.
         """
         sweep(self.folder)
-        return self._gather(self._parts(), settled_only=True)
+        return self._gather(self._parts(), True, tell)
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """The outcomes in these parts, failed ones included: what a run has just done."""
@@ -70,10 +76,7 @@ class Memo:
     def add(self, outcomes: Sequence[tuple[str, Sequence[Outcome]]]) -> Path:
         """Remembers the outcomes of a batch: (row key, its outcomes in order)."""
         table = self._table(outcomes)
-        name = digest([key for key, _ in outcomes])[:24]
-        path = self.folder / f"part-{name}.parquet"
-        write_table(table, path)
-        return path
+        return self._write(table, [key for key, _ in outcomes])
 
     def compact(self) -> None:
         """Many small parts become few; failed outcomes are forgotten on the way.
@@ -84,16 +87,20 @@ class Memo:
         if len(small) <= COMPACT_ABOVE:
             return
         for group in _groups(small):
-            name = digest([path.name for path in group])[:24]
             whole = self._gather(group, settled_only=True).combine_chunks()
-            write_table(whole, self.folder / f"part-{name}.parquet")
+            self._write(whole, [path.name for path in group])
             for path in group:
-                path.unlink()
+                path.unlink(missing_ok=True)
 
-    def _gather(self, parts: Sequence[Path], settled_only: bool) -> pa.Table:
+    def _gather(
+        self,
+        parts: Sequence[Path],
+        settled_only: bool,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> pa.Table:
         tables, seen = [self.schema.empty_table()], set[str]()
         for path in parts:
-            table = self._read(path)
+            table = self._read(path, tell)
             keys, states = table["key"].to_pylist(), table["status"].to_pylist()
             failed = {k for k, state in zip(keys, states, strict=True) if state == FAILED}
             # All units of a row stand in one part, so a row is taken from one part or another.
@@ -105,12 +112,26 @@ class Memo:
     def _parts(self) -> list[Path]:
         return sorted(self.folder.glob("part-*.parquet"))
 
-    def _read(self, path: Path) -> pa.Table:
+    def _write(self, table: pa.Table, named_by: Sequence[str]) -> Path:
+        """Gives the part's path: what it is of, then the file's digest."""
+        path = self.folder / f"part-{digest(list(named_by))[:24]}.parquet"
+        named: list[Path] = []
+
+        def final(partial: Path) -> Path:
+            named.append(path.with_name(f"{path.stem}-{file_digest(partial)[:SHORT]}.parquet"))
+            return named[0]
+
+        write_table(table, path, final)
+        return named[0]
+
+    def _read(self, path: Path, tell: Callable[[str], None]) -> pa.Table:
         """A part's rows; none if it is damaged or of another schema: then they are done again."""
         try:
-            table = read_table(path)
+            table = read_table(path) if _is_what_it_says(path) else None
         except StoreError:
             table = None
+        if table is None:
+            tell(f"{path}: damaged; its rows are done again")
         if table is None or table.schema.names != self.schema.names:
             path.unlink(missing_ok=True)
             return self.schema.empty_table()
@@ -137,6 +158,12 @@ class Memo:
             failed = Failed("unwritable_row", f"a table can't hold this row: {message}"[:500])
             return _plain(row["key"], row["unit"], failed, self.added)
         return row
+
+
+def _is_what_it_says(path: Path) -> bool:
+    """Whether a part's digest is that in its name; parts of earlier kernelsets have none."""
+    found = PART.fullmatch(path.name)
+    return found is not None and found[1] in (None, file_digest(path)[:SHORT])
 
 
 def _groups(parts: Sequence[Path]) -> Iterator[list[Path]]:

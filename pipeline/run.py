@@ -13,7 +13,7 @@ from pipeline.assemble import assemble_map, assemble_table, carried_columns
 from pipeline.batch import Batch
 from pipeline.cluster import Cluster, open_cluster
 from pipeline.events import Events, run_id
-from pipeline.files import read_table, write_table
+from pipeline.files import disk_troubles, read_table, write_table
 from pipeline.identity import digest
 from pipeline.memo import Memo, added_columns
 from pipeline.progress import Watch
@@ -99,7 +99,8 @@ def run_stages(plan: Plan, lines: list[Line] | None = None) -> list[Line]:
         before: Result | None = None
         for stage in plan.stages:
             plan.events.tell("stage_started", stage=stage.name)
-            line = _run_stage(plan, stage, before, cluster)
+            with disk_troubles(plan.store.root):  # of what a stage writes itself: caches, answers
+                line = _run_stage(plan, stage, before, cluster)
             lines.append(line)
             if note := plan.watch.last_note():
                 plan.events.tell("note", stage=stage.name, text=note)
@@ -205,7 +206,7 @@ def _row_by_row(
     if rows_in_driver:
         stage = replace(stage, workers=0, batch=rows_in_driver)
     keys = [digest(list(values)) for lists in file.lists() for values in zip(*lists, strict=True)]
-    known = memo.load()
+    known = memo.load(plan.watch.tell)
     todo = _new_rows(keys, known["key"])
     if todo:
         if stage.forecast and (cost := stage.forecast(file.rows(todo), settings, plan.data)):

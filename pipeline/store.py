@@ -10,6 +10,7 @@ The manifest is written last and is the only sign that a result is complete.
 """
 
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -24,7 +25,19 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from pipeline.errors import StoreBusy, StoreError
-from pipeline.files import read_json, read_table, sweep, whole_folder, write_json, write_table
+from pipeline.files import (
+    NO_ROOM,
+    PARTIAL,
+    disk_troubles,
+    read_json,
+    read_sealed,
+    read_table,
+    sweep,
+    whole_folder,
+    write_json,
+    write_sealed,
+    write_table,
+)
 from pipeline.identity import file_digest, short
 from pipeline.rows import Pieces
 from pipeline.stage import MapStage, Settings, Stage
@@ -87,7 +100,7 @@ class Store:
         if not (folder / "manifest.json").exists():
             return None
         try:
-            manifest = read_json(folder / "manifest.json")
+            manifest = read_sealed(folder / "manifest.json")
             intact = all(
                 file_digest(folder / name) == wanted for name, wanted in manifest["files"].items()
             )
@@ -117,26 +130,25 @@ class Store:
                     f"{name}.parquet": file_digest(partial / f"{name}.parquet") for name in TABLES
                 },
             }
-            write_json(manifest, partial / "manifest.json")
+            write_sealed(manifest, partial / "manifest.json")
         return Result(folder, manifest)
 
     def prepare(self) -> None:
-        """Makes the folder, sweeps what a killed run left, refuses a newer layout."""
-        try:
+        """Makes the folder, sweeps what a killed run left, refuses what it can't work on.
+
+        Raises:
+            StoreError: another layout, a disk that is full or read-only, or a file system without
+                symbolic links: `latest` is one, and it is better to know that before hours of work.
+        """
+        with disk_troubles(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{self.root}: can't be made ({error.strerror})") from error
-        mark = self.root / "layout.json"
-        if mark.exists():
-            layout = read_json(mark).get("layout")
-            if layout != LAYOUT:
-                raise StoreError(
-                    f"{self.root}: made by another kernelset (layout {layout}, this is {LAYOUT}); "
-                    "use another --out or delete it"
-                )
-        else:
-            write_json({"layout": LAYOUT}, mark)
-        sweep(self.root)
+            mark = self.root / "layout.json"
+            if mark.exists():
+                _check_layout(mark)
+            else:
+                write_json({"layout": LAYOUT}, mark)
+            sweep(self.root)
+            _try_link(self.root / f"{PARTIAL}link")
 
     @contextlib.contextmanager
     def lock(self, run: str = "") -> Iterator[None]:
@@ -148,10 +160,11 @@ class Store:
         Raises:
             StoreBusy: says who holds it, and since when.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
         lock, owner = FileLock(self.root / "lock"), self.root / "lock.json"
         try:
-            lock.acquire(timeout=0)
+            with disk_troubles(self.root):
+                self.root.mkdir(parents=True, exist_ok=True)
+                lock.acquire(timeout=0)
         except Timeout:
             raise StoreBusy(f"{self.root} is in use by {_owner(owner)}") from None
         try:
@@ -161,6 +174,29 @@ class Store:
         finally:
             owner.unlink(missing_ok=True)
             lock.release()
+
+
+def _check_layout(mark: Path) -> None:
+    found = read_json(mark)
+    layout = found.get("layout") if isinstance(found, dict) else None
+    if layout != LAYOUT:
+        raise StoreError(
+            f"{mark.parent}: made by another kernelset (layout {layout}, this is {LAYOUT}); "
+            "use another --out or delete it"
+        )
+
+
+def _try_link(link: Path) -> None:
+    try:
+        link.symlink_to("nowhere")
+    except OSError as error:
+        if error.errno in (*NO_ROOM, errno.EROFS):
+            raise
+        raise StoreError(
+            f"{link.parent}: this file system has no symbolic links ({error.strerror}); "
+            "use an --out on another"
+        ) from error
+    link.unlink()
 
 
 def _owner(file: Path) -> str:

@@ -34,7 +34,7 @@ from pipeline.stage import (
 from pipeline.store import Store
 from stages import STAGES
 from stages.crawl.sources import COLUMNS
-from tests.pipeline.test_crashes import _quick_folder
+from tests.pipeline.test_crashes import quick_folder
 
 ALL = "all rows"  # the stage that reads the setting does all its rows again, no other stage does
 NONE = "nothing"  # it says how or when work is done, not what comes out
@@ -239,14 +239,14 @@ def run(root: Path, what: Recipe, stages: Sequence[Stage]) -> dict[str, Line]:
 @pytest.fixture(scope="module")
 def first() -> Iterator[Path]:
     """A store after a whole run of the base recipe."""
-    with _quick_folder() as root:
+    with quick_folder() as root:
         run(root / "out", recipe(), played(STAGES))
         yield root / "out"
 
 
 @pytest.fixture
 def store(first: Path) -> Iterator[Path]:
-    with _quick_folder() as root:
+    with quick_folder() as root:
         yield Path(shutil.copytree(first, root / "out"))
 
 

@@ -76,21 +76,6 @@ def test_order_of_arrival_does_not_change_a_byte(tmp_path_factory, numbers, rand
     )
 
 
-def test_workers_do_not_change_a_byte(tmp_path: Path) -> None:
-    numbers = list(range(7, 900, 11))
-    for workers in (0, 1, 2):
-        toy.run(tmp_path / str(workers), numbers, workers=workers)
-    none, one, two = (toy.bytes_of(tmp_path / str(workers)) for workers in (0, 1, 2))
-    assert none == one == two
-
-
-def test_an_external_scheduler_gives_the_same_bytes(tmp_path: Path) -> None:
-    toy.run(tmp_path / "here", range(100, 160))
-    with dask_cluster(workers=2) as address:
-        toy.run_on(address, tmp_path / "there", range(100, 160), toy.STAGES)
-    assert toy.bytes_of(tmp_path / "here") == toy.bytes_of(tmp_path / "there")
-
-
 def test_a_stage_that_needs_a_resource_runs_where_it_is_offered(tmp_path: Path) -> None:
     stages = toy.squares_need("GPU")
     with dask_cluster(workers=1) as address:
@@ -194,13 +179,6 @@ def test_a_damaged_memory_costs_only_its_rows(tmp_path: Path) -> None:
     lines = toy.run(tmp_path, range(30))
     assert 0 < lines[2].new <= 4
     assert toy.bytes_of(tmp_path) == before
-
-
-def test_a_row_that_kills_its_worker_is_one_failed_row(tmp_path: Path) -> None:
-    lines = toy.run(tmp_path, [111, 112, 191], workers=1, square=toy.SquareSettings(die_on=[9]))
-    assert lines[2].result.rows == {"in": 9, "kept": 8, "removed": 0, "failed": 1}
-    failed = lines[2].result.table("failed").to_pylist()
-    assert [row["reason"] for row in failed] == ["worker_died"]
 
 
 def test_a_row_that_our_own_code_stumbles_over_is_one_failed_row(tmp_path: Path) -> None:

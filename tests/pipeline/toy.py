@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,7 @@ class SquareSettings(Settings):
     fail_on: list[int] = []
     die_on: list[int] = []
     stumble_on: list[int] = []
+    eat_on: list[int] = []  # more memory than a worker may have
 
 
 class RankSettings(Settings):
@@ -91,6 +93,10 @@ def square(rows: Sequence[Row], settings: SquareSettings, work: Workplace) -> li
             os.kill(os.getpid(), signal.SIGKILL)
         if row["part"] in settings.stumble_on:
             raise ZeroDivisionError("a bug of ours")
+        if row["part"] in settings.eat_on:
+            eaten = b"x" * (1 << 30)
+            time.sleep(30)  # until the worker's nanny sees it
+            del eaten
         if row["part"] in settings.fail_on:
             answers.append([Failed("asked_to", f"part {row['part']}")])
         else:
@@ -156,10 +162,16 @@ def run(root: Path, numbers: Sequence[int], workers: int = 0, **tables: Settings
         return run_stages(plan)
 
 
-def run_on(address: str, root: Path, numbers: Sequence[int], stages: Sequence[Stage]) -> list[Line]:
+def run_on(
+    address: str,
+    root: Path,
+    numbers: Sequence[int],
+    stages: Sequence[Stage] = STAGES,
+    **tables: Settings,
+) -> list[Line]:
     """On the workers behind a scheduler's address."""
     store = Store(root)
-    plan = Plan(stages, recipe(numbers), store, root, Watch(), scheduler=address)
+    plan = Plan(stages, recipe(numbers, **tables), store, root, Watch(), scheduler=address)
     with store.lock():
         store.prepare()
         return run_stages(plan)
