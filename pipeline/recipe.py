@@ -9,12 +9,13 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.errors import RecipeError
 from pipeline.stage import Settings, Stage
+from pipeline.targets import check_target
 
 HEAD = ("name", "description")
 
@@ -38,6 +39,9 @@ class EngineSettings(BaseModel):
     )
     keep_releases: int = Field(14, ge=1, description="older releases are deleted, pinned ones stay")
     worker_memory: str = Field("auto", description="memory limit of a Dask worker")
+    upload: tuple[Annotated[str, AfterValidator(check_target)], ...] = Field(
+        (), description="where each release goes: s3://bucket/folder, hf://datasets/owner/name"
+    )
 
 
 @dataclass(frozen=True)

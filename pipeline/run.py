@@ -189,6 +189,7 @@ def _whole_table(
         bar.advance(len(rows), len(rows), 0)
     count = len(rows)
     del rows  # before the table is read again, whole
+    pa.default_memory_pool().release_unused()
     table = before.table("kept", carried_columns(stage, before.columns))
     return plan.store.save(stage, address, assemble_table(stage, table, outcomes), units=count)
 
@@ -231,7 +232,9 @@ def _row_by_row(
     tables, units = assemble_map(stage, table, keys, known)
     result = plan.store.save(stage, address, tables, units)
     del known, table, tables  # compacting reads the memo again
+    pa.default_memory_pool().release_unused()
     memo.compact()
+    pa.default_memory_pool().release_unused()  # or it stays beside what the next stage needs
     return result, len(todo)
 
 

@@ -58,7 +58,7 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_there_is_a_page_for_each_role() -> None:
     names = [page.stem for page in PAGES]
-    assert names == ["contributor", "operator", "researcher", "reviewer"]
+    assert names == ["contributor", "engine", "operator", "researcher", "reviewer"]
 
 
 @pages

@@ -376,7 +376,7 @@ AT_PLACES = 64
 FULL, READ_ONLY = "no space left on the disk", r"can't write here \(Read-only file system\)"
 
 BLOWS = (
-    Blow("SIGKILL at an fsync or rename", AT_PLACES, kill_at_a_place),
+    Blow("SIGKILL at an fsync or rename", AT_PLACES, kill_at_a_place, in_tests=44),
     Blow("SIGKILL at a random moment", 24, kill_at_a_moment, in_tests=6),
     Blow("SIGKILL, and again while the next run mends", 8, kill_twice, in_tests=2),
     Blow("the disk refuses a write as full", 24, refuse_at_a_place(errno.ENOSPC, FULL, 24), in_tests=6),

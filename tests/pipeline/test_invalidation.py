@@ -152,6 +152,7 @@ ENGINE = {
     "max_source_shrink": 0.4,
     "keep_releases": 3,
     "worker_memory": "1GiB",
+    "upload": ("s3://bucket/folder",),
 }
 NAMES = [stage.name for stage in STAGES]
 EACH_SETTING = [
