@@ -111,7 +111,12 @@ class OnDask:
         return max(1, offering)
 
     def _offering(self, resource: str) -> int:
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        from distributed import CancelledError
+
+        try:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        except (OSError, TimeoutError, RuntimeError, CancelledError) as error:
+            raise ClusterLost(f"the Dask scheduler does not answer; {KEPT}") from error
         return sum(not resource or worker["resources"].get(resource, 0) >= 1 for worker in workers)
 
     def _first_done(self, running: dict[Any, Batch], resource: str) -> Iterable[Any]:
@@ -126,11 +131,8 @@ class OnDask:
                 raise ClusterLost(f"the Dask scheduler is gone; {KEPT}") from error
             except TimeoutError:
                 pass
-            try:
-                if self._offering(resource):
-                    seen = time.monotonic()
-            except (OSError, TimeoutError, RuntimeError, CancelledError) as error:
-                raise ClusterLost(f"the Dask scheduler does not answer; {KEPT}") from error
+            if self._offering(resource):
+                seen = time.monotonic()
             if time.monotonic() - seen > LOST_S:
                 what = f" that offers {resource}" if resource else ""
                 raise ClusterLost(f"no Dask worker{what} for {LOST_S:.0f} s; {KEPT}")
@@ -191,11 +193,19 @@ def _allow_failures(dask_scheduler: Any = None) -> None:
 
 
 def _result(future: Any) -> BatchDone | None:
-    """The batch's result; None if its worker died again and again; else raises what it raised."""
+    """The batch's result; None if its worker died again and again; else raises what it raised.
+
+    Raises:
+        ClusterLost: the scheduler died while it was told.
+    """
+    from distributed import CancelledError
+    from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
     try:
         done: BatchDone = future.result()
     except KilledWorker:
         return None
+    except (CommClosedError, CancelledError) as error:
+        raise ClusterLost(f"the Dask scheduler is gone; {KEPT}") from error
     return done
