@@ -19,7 +19,7 @@ def extract(
 STAGE = MapStage(
     name="extract",
     doing="turning module classes into programs",
-    version=5,  # 5: plain tensors in and out, ids over whole tables, more found; 4: cheaper guesses
+    version=6,  # 6: arrays of numpy, small pieces of other packages, operands as hints; 5: plain tensors in and out, ids over whole tables, more found; 4: cheaper guesses
     settings=ExtractSettings,
     gives=EXTRACTED,
     reads=(

@@ -5,12 +5,14 @@ need is not needed either.
 """
 
 import ast
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.source.trees import walk
 from stages.extract.edits import Edit, Edits, edit_class, edit_node, late_import_lines
-from stages.extract.names import AVAILABILITY, HOMES, STAND_INS
+from stages.extract.foreign import is_foreign
+from stages.extract.names import AVAILABILITY, HOMES, PYTHONS, STAND_INS, TORCHS
 from stages.extract.resolve import InPackage, Library, Local, Module, Outside, Resolver
 from stages.extract.scope import BUILTINS, Reads, Use, reads
 
@@ -18,6 +20,7 @@ MAX_PIECES = 150
 MAX_LINES = 1500
 """Of a program. A longer one is a package rather than a problem."""
 ALWAYS = frozenset({"forward", "__init__"})
+_OURS = ("stand_in", "foreign")
 
 
 class NotClosed(Exception):
@@ -48,9 +51,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Target:
-    """What a use stands for: a piece's name, a library's import or a stand-in."""
+    """What a use stands for: a piece's name, a library's import or a definition of ours."""
 
-    kind: str  # piece, library, stand_in, absent
+    kind: str  # piece, library, stand_in, foreign, absent
     name: str  # as it is called at home
     key: tuple[str, int, int] = ("", 0, 0)
     library: Library | None = None
@@ -108,7 +111,7 @@ class _Collector:
             piece, nodes = self.queue.pop()
             self._read(piece, nodes)
         # Imports that only arguments need are found by way of the target; positions don't matter.
-        self_uses = [(use, found) for use, found in argument_uses.uses if found.kind != "stand_in"]
+        self_uses = [(use, found) for use, found in argument_uses.uses if found.kind not in _OURS]
         return Closure(target, self.pieces, self_uses)
 
     def _add(self, module: Module, node: ast.stmt, reader: Piece | None = None) -> Piece:
@@ -228,6 +231,9 @@ class _Collector:
         if use.name in STAND_INS and module.name.startswith(HOMES.get(use.name, "")):
             return Target("stand_in", use.name)
         origin = self.resolver.find(module, use.name, before=use.node.lineno)
+        root = origin.what.split(".")[0] if isinstance(origin, Outside) else None
+        if (root or origin is None) and is_foreign(use.name, root):
+            return Target("foreign", use.name)
         if origin is None and self.late:
             origin = self.resolver.find_late(module, use.name)
         consumed = 0
@@ -246,6 +252,8 @@ class _Collector:
                 return Target(
                     "absent", use.name, why="what it is imported from is optional and absent"
                 )
+            case Outside(what="six") if use.name in BUILTINS:
+                return None
             case Outside(what=what):
                 raise NotClosed("outside_dependency", f"{use.name} from {what}")
             case InPackage(module=file):
@@ -255,7 +263,23 @@ class _Collector:
         for star in module.stars:
             if star.module.split(".")[0] in ("torch", "math", "typing"):
                 return Target("library", use.name, library=Library(star.module, use.name))
+        lost = _lost_import(use)
+        if lost is not None:
+            return Target("library", use.name, library=lost)
         raise NotClosed("unresolved_name", use.name)
+
+
+def _lost_import(use: Use) -> Library | None:
+    """What a name means that only one thing can be meant by, though the file does not import it."""
+    why = f"{use.name}, which the file does not bind"
+    if use.name in TORCHS:
+        return Library(*TORCHS[use.name], instead_of=why)
+    if use.name in PYTHONS and use.chain:
+        known = importlib.import_module(use.name)
+        return (
+            Library(use.name, None, instead_of=why) if hasattr(known, use.chain[0].attr) else None
+        )
+    return None
 
 
 def names_in(node: ast.ClassDef) -> set[str]:

@@ -148,6 +148,29 @@ def _number(value: ast.expr) -> object:
     return ...
 
 
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads")
+
+
+def with_aliases(values: dict[str, str]) -> dict[str, str]:
+    """The values, those too that transformers' `attribute_map` finds under another name."""
+    try:
+        aliases = ast.literal_eval(values.get("attribute_map", "{}"))
+    except (ValueError, SyntaxError):
+        return values
+    return values | {
+        alias: values[name]
+        for alias, name in (aliases.items() if isinstance(aliases, dict) else ())
+        if isinstance(alias, str) and name in values
+    }
+
+
+def _fits_heads(size: int, values: dict[str, str]) -> int:
+    """The size, rounded to what the heads divide."""
+    counts = [int(values[name]) for name in HEADS if values.get(name, "").isdigit()]
+    heads = next((one for one in counts if one), 1)
+    return size if size % heads == 0 else max(1, size // heads // 8 * 8) * heads
+
+
 def smaller(values: dict[str, str]) -> dict[str, str]:
     """The same config at sizes that a CPU runs in milliseconds, ratios kept."""
     result = dict(values)
@@ -158,22 +181,26 @@ def smaller(values: dict[str, str]) -> dict[str, str]:
         if "dropout" in name or "drop" in name or name.endswith("_pdrop"):
             if value.replace(".", "").isdigit():
                 result[name] = "0.0"
+        elif name in ("mask_time_prob", "mask_feature_prob"):
+            result[name] = "0.0"  # masks drawn anew: the output would not repeat
         elif name.endswith("_token_id") and value.isdigit():
             result[name] = value if int(value) < SMALLER["vocab_size"] else "0"
         elif name == "layer_types" and value == "None":
             result[name] = "['full_attention'] * 4"
         elif value.isdigit() and name in SMALLER and int(value) > SMALLER[name]:
-            result[name] = str(SMALLER[name])
+            size = SMALLER[name]
+            wide = name in ("d_model", "n_embd", "hidden_size")
+            result[name] = str(_fits_heads(size, values) if wide else size)
     if result.get("rope_parameters") == "None":
         result["rope_parameters"] = "{'rope_type': 'default', 'rope_theta': 10000.0}"
     hidden, heads = values.get("hidden_size", ""), values.get("num_attention_heads", "")
-    if hidden.isdigit() and heads.isdigit() and int(hidden) > 512 and int(heads) > 0:
+    if hidden.isdigit() and heads.isdigit() and int(hidden) > 512 and 0 < int(heads) <= int(hidden):
         head = (
             int(values["head_dim"])
             if values.get("head_dim", "").isdigit()
             else int(hidden) // int(heads)
         )
-        count = max(1, 512 // head)
+        count = max(1, 512 // max(head, 1))
         groups = (
             int(heads) // int(values["num_key_value_heads"])
             if values.get("num_key_value_heads", "0").isdigit()

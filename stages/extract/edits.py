@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass, field
 
 from pipeline.source.trees import walk
-from stages.extract import einops, versions
+from stages.extract import arrays, einops, versions
 from stages.extract.names import (
     ACCELERATOR,
     AVAILABILITY,
@@ -23,9 +23,10 @@ from stages.extract.names import (
     MODULE_BASES,
     PLAIN_BASES,
 )
-from stages.extract.resolve import Library, Local, Module, Outside, Resolver
+from stages.extract.resolve import ALLOWED, Library, Local, Module, Outside, Resolver
 
 Position = tuple[int, int]
+_TORCH = ("import torch",)
 _EINOPS = frozenset((*einops.FUNCTIONS, *einops.LAYERS, *einops.PACKING, "einsum"))
 
 
@@ -109,6 +110,8 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
     """Logging, availability questions, numpy on numbers and the like, anywhere inside."""
     edits = Edits()
     _quiet(module, node, edits)
+    if module.has_numpy:
+        _arrays(resolver, module, node, edits)
     for child in walk(node):
         if not isinstance(child, _EDITED):
             continue
@@ -122,6 +125,8 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
             ) is not None:
                 words = f"{ast.unparse(child)} is {known} from torch {versions.TORCH} on"
                 edits.add(replaced(child, str(known), words))
+            case ast.Call(func=ast.Name(id="optional_import")):
+                _optional(resolver, module, child, edits)
             case ast.Call(func=ast.Name(id=name)) if answer := _about_the_machine(name):
                 edits.add(replaced(child, answer, f"{name}() is {answer}"))
             case ast.Call(func=ast.Attribute(attr=attribute)) if attribute in (
@@ -157,6 +162,18 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
                 _no_arrays(resolver, module, child, kinds, edits)
             case ast.Call(func=ast.Name() | ast.Attribute()) if _is_einops(resolver, module, child):
                 _einops(child, edits)
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Attribute(value=ast.Name(id=name), attr="random"),
+                    attr="random" | "rand" | "uniform" as draw,
+                ) as called,
+                keywords=[],
+            ) if len(child.args) == (2 if draw == "uniform" else 0):
+                origin = resolver.find(module, name)
+                if isinstance(origin, Outside) and origin.what == "numpy":
+                    new = "random.uniform" if draw == "uniform" else "random.random"
+                    words = f"{ast.unparse(called)} is {new}"
+                    edits.add(replaced(called, new, words, ("import random",)))
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in MATH:
                 origin = resolver.find(module, name)
                 if isinstance(origin, Outside) and origin.what == "numpy":
@@ -166,6 +183,91 @@ def edit_node(resolver: Resolver, module: Module, node: ast.stmt) -> Edits:
             case _:
                 pass
     return edits
+
+
+def _arrays(resolver: Resolver, module: Module, node: ast.stmt, edits: Edits) -> None:
+    """numpy on arrays, where each call has a twin."""
+
+    def is_numpy(name: str) -> bool:
+        origin = resolver.find(module, name)
+        return isinstance(origin, Outside) and origin.what == "numpy"
+
+    known = arrays.Arrays(node, is_numpy)
+    for child in walk(node):
+        match child:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)) if is_numpy(
+                owner
+            ):
+                _array_call(known, child, f"{owner}.{name}", name, edits)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="torch"), attr="from_numpy"), args=[_]
+            ):
+                edits.add(replaced(child.func, "", "torch.from_numpy(x) is x: no numpy here"))
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Name(id="torch"), attr="Tensor" | "FloatTensor" as name
+                ),
+                args=[one],
+            ) if known.holds(one):
+                words = f"torch.{name} of an array is as_floats"
+                edits.add(replaced(child.func, "as_floats", words, _TORCH, "as_floats"))
+            case ast.Call(func=ast.Attribute(value=value, attr="astype"), args=[kind]) if (
+                new := known.type_of(kind)
+            ):
+                edits.add(
+                    Edit(span(value)[1], span(child)[1], f".to({new})", "astype is to", _TORCH)
+                )
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if (
+                name in arrays.METHODS and known.holds(value)
+            ):
+                bare = name == "transpose" and not child.args
+                new = ".T" if bare else f".{arrays.METHODS[name]}"
+                end = span(child if bare else child.func)[1]
+                edits.add(Edit(span(value)[1], end, new, f"{name} of an array is {new[1:]}"))
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if (
+                name in arrays.TYPES and name not in ("int", "float", "bool") and is_numpy(owner)
+            ):
+                new = arrays.TYPES[name]
+                edits.add(replaced(child, new, f"{owner}.{name} is {new}", _TORCH))
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                for one in (left, right):
+                    if known.holds(one) and not known.is_narrow(one):
+                        _widened(one, edits)
+                        break
+            case _:
+                pass
+
+
+def _array_call(known: arrays.Arrays, call: ast.Call, text: str, name: str, edits: Edits) -> None:
+    """A call of numpy's that makes or takes an array."""
+    takes = any(known.holds(one) for one in call.args)
+    new, needs, stand_in = "", _TORCH, ""
+    if name == "arange" and known.is_counted(call):
+        new, needs = "range", ()
+    elif name in arrays.MADE:
+        new = stand_in = "np_array" if name == "asarray" else f"np_{name}"
+        needs = ("import math", "import torch") if name == "arange" else _TORCH
+    elif takes and (name in arrays.SAME or name in arrays.RENAMED):
+        new = f"torch.{arrays.RENAMED.get(name, name)}"
+    elif takes and name in arrays.WIDE and not known.is_narrow(call):
+        new = f"torch.{arrays.WIDE[name]}"
+        _widened(next(one for one in call.args if known.holds(one)), edits)
+    elif takes and name in ("max", "min") and len(call.args) == 1 and not call.keywords:
+        new = f"torch.{name}"
+    if not new:
+        return
+    edits.add(replaced(call.func, new, f"{text} is {new}", needs, stand_in))
+    for one in call.keywords:
+        if one.arg == "dtype" and (kind := known.type_of(one.value)):
+            edits.add(replaced(one.value, kind))
+    if name == "meshgrid" and all(one.arg != "indexing" for one in call.keywords):
+        line, column = span(call)[1]
+        edits.add(Edit((line, column - 1), (line, column - 1), ', indexing="xy"'))
+
+
+def _widened(node: ast.expr, edits: Edits) -> None:
+    """numpy computes what is no whole number in float64, torch in float32."""
+    edits.add(Edit(span(node)[1], span(node)[1], ".double()"))
 
 
 def _no_arrays(
@@ -231,8 +333,8 @@ def _dead_branch(module: Module, node: ast.If, edits: Edits) -> None:
     """What such a condition guards is not part of the program."""
     first, last = node.body[0], node.body[-1]
     words = f"never runs: if {ast.unparse(node.test)[:60]}"
-    start, end = span(first)[0], span(last)[1]
-    edits.add(Edit(start, end, "pass", words))
+    # To the end of its last line, as far as dropped logging inside reaches.
+    edits.add(Edit(span(first)[0], (span(last)[1][0] + 1, 0), "pass\n", words))
 
 
 def _about_the_machine(name: str) -> str:
@@ -251,9 +353,56 @@ def _is_einops(resolver: Resolver, module: Module, call: ast.Call) -> bool:
         case _:
             return False
     origin = resolver.find(module, parts[0])
-    if origin is None and len(parts) == 1:
-        return parts[0] in ("rearrange", "Rearrange")  # nobody else's names
+    if origin is None:
+        return parts[0] in ("rearrange", "Rearrange", "einops") or _has_pattern(call)
+    if isinstance(origin, Local):
+        return _optionally_imported(origin.statement).split(".")[0] == "einops"
     return isinstance(origin, Outside) and origin.what.split(".")[0] == "einops"
+
+
+def _has_pattern(call: ast.Call) -> bool:
+    """A text with an arrow among its arguments: nobody else's `repeat` and `reduce` take one."""
+    return any(
+        isinstance(one, ast.Constant) and isinstance(one.value, str) and "->" in one.value
+        for one in call.args
+    )
+
+
+def _optionally_imported(statement: ast.stmt) -> str:
+    """The module of `thing, has_it = optional_import("module", …)`; else an empty text."""
+    match statement:
+        case (
+            ast.Assign(value=ast.Call() as call)
+            | ast.Assign(value=ast.Subscript(value=ast.Call() as call))
+        ):
+            match call:
+                case ast.Call(
+                    func=ast.Name(id="optional_import"),
+                    args=[ast.Constant(value=str() as name), *_],
+                ):
+                    return name
+    return ""
+
+
+def _optional(resolver: Resolver, module: Module, call: ast.Call, edits: Edits) -> None:
+    """`optional_import("module", name="thing")` gives (thing, True), or (None, False) without it."""
+    given = {one.arg: one.value for one in call.keywords}
+    match call.args:
+        case [ast.Constant(value=str() as wanted)] if given.keys() <= {"name"}:
+            pass
+        case _:
+            return
+    root = wanted.split(".")[0]
+    name = given.get("name")
+    if name is not None and not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+        return
+    if root == "torch":
+        thing = f"{wanted}.{name.value}" if isinstance(name, ast.Constant) else wanted
+        words = f"{thing} is imported, not optionally"
+        edits.add(replaced(call, f"({thing}, True)", words, (f"import {wanted}",)))
+    elif root not in ALLOWED and (wanted.endswith("._C") or not resolver.is_inside(wanted)):
+        here = root == "einops"  # its calls are written as tensor methods
+        edits.add(replaced(call, f"(None, {here})", f"{wanted} is an optional import"))
 
 
 def _einops(call: ast.Call, edits: Edits) -> None:

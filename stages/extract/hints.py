@@ -32,6 +32,8 @@ def input_hints(forward: ast.FunctionDef | None, more: str = "") -> dict[str, li
         _add(found[name], shape, "unpacking")
     for name, shape in _patterned(forward, names):
         _add(found[name], shape, "einops pattern")
+    for name in _sides(forward, names):
+        found[name].append({"source": "(8, 10)", "evidence": "unpacking"})
     for one in [*forward.args.args, *forward.args.kwonlyargs]:
         if one.arg in found and one.annotation is not None:
             hint = _annotated(ast.unparse(one.annotation))
@@ -132,6 +134,23 @@ def _patterned(forward: ast.FunctionDef, names: list[str]) -> list[tuple[str, li
     return found
 
 
+def _sides(forward: ast.FunctionDef, names: list[str]) -> list[str]:
+    """Parameters unpacked as `h, w = size`: two numbers."""
+    return [
+        node.value.id
+        for node in walk(forward)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in names
+        and isinstance(node.targets[0], ast.Tuple)
+        and [_side(one) for one in node.targets[0].elts] == ["height", "width"]
+    ]
+
+
+def _side(node: ast.expr) -> str | int:
+    return _role(node.id, 0, 2) if isinstance(node, ast.Name) else ""
+
+
 def _shape_owner(value: ast.expr) -> str:
     match value:
         case ast.Attribute(value=ast.Name(id=name), attr="shape"):
@@ -149,6 +168,12 @@ def _annotated(text: str) -> dict[str, Any] | None:
         return {"source": "0.5", "evidence": "annotation"}
     if plain in ("bool", "bool]"):
         return {"source": "False", "evidence": "annotation"}
+    whole = re.fullmatch(
+        r"(?:[lL]ist|[tT]uple|Sequence|Iterable)\[((?:int,?)+)(?:\.\.\.)?\]", plain
+    )
+    if whole or plain in ("Size", "Size]"):
+        three = whole is not None and whole[1].count("int") == 3
+        return {"source": "(8, 8, 10)" if three else "(8, 10)", "evidence": "annotation"}
     if "LongTensor" in plain or "IntTensor" in plain:
         return {"roles": ["batch", "length"], "dtype": "int64", "evidence": "annotation"}
     if "BoolTensor" in plain:

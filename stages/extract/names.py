@@ -3,6 +3,8 @@ computation, and what stands in for those that have."""
 
 import re
 
+from stages.extract import arrays
+
 MODULE_BASES = frozenset(
     [
         "BaseModule",
@@ -101,17 +103,20 @@ BARE_CALLS = frozenset(
         "rank_zero_info",
         "log_api_usage_once",
         "_log_api_usage_once",
+        "requires_backends",
+        "maybe_install_capturing_hooks",
     ]
 )
 
 AVAILABILITY = re.compile(
-    r"(is|has)_\w+_available|_?is_tracing|is_torchdynamo_compiling|is_fx_tracing|is_scripting|is_exportable|is_torch_tpu_available|is_torch_xla_available|is_flash_attn_\w+|is_torchdynamo_exporting|is_deepspeed_zero3_enabled|is_fsdp_managed_module|is_tracing"
+    r"(is|has)_\w+_available|_?is_tracing|is_torchdynamo_compiling|is_fx_tracing|is_scripting|is_exportable|is_torch_tpu_available|is_torch_xla_available|is_flash_attn_\w+|is_flash_attention_requested|is_torchdynamo_exporting|is_deepspeed_zero3_enabled|is_fsdp_managed_module|is_tracing"
 )
 """Questions about the machine or the mode: False, except for torch itself."""
 ACCELERATOR = re.compile(r"npu|xpu|mlu|musa|hpu|mps|xla|tpu|neuron|tensorrt")
 """Machines that a problem is not made for, though torch knows them."""
 
 WRITTEN = {
+    **arrays.WRITTEN,
     "Apply": """class Apply(nn.Module):
     def __init__(self, function):
         super().__init__()
@@ -145,6 +150,14 @@ STAND_INS = {
         super().__init__()
         self.config = config
 
+    @property
+    def dtype(self):
+        return next(self.parameters()).dtype
+
+    @property
+    def device(self):
+        return next(self.parameters()).device
+
     def post_init(self):
         pass
 
@@ -156,18 +169,60 @@ STAND_INS = {
 
     def __getitem__(self, key):
         return super().__getitem__(key) if isinstance(key, str) else tuple(self.values())[key]""",
-    "create_causal_mask": """def create_causal_mask(config=None, inputs_embeds=None, *args, **kwargs):
-    length = inputs_embeds.shape[1]
+    "create_causal_mask": """def create_causal_mask(
+    config, inputs_embeds, attention_mask=None, past_key_values=None, position_ids=None,
+    or_mask_function=None, and_mask_function=None, block_sequence_ids=None, **kwargs
+):
+    if any(one is not None for one in (or_mask_function, and_mask_function, block_sequence_ids)):
+        raise NotImplementedError("a mask of other functions")
+    if attention_mask is not None and attention_mask.dim() == 4:
+        return attention_mask
+    length, device = inputs_embeds.shape[1], inputs_embeds.device
+    total = length if attention_mask is None else attention_mask.shape[-1]
+    allowed = torch.ones(length, total, dtype=torch.bool, device=device).tril()
+    allowed = allowed[None, None]
+    if attention_mask is not None:
+        allowed = allowed & attention_mask.bool()[:, None, None, :]
+    elif position_ids is not None and past_key_values is None:
+        steps = torch.diff(position_ids, prepend=position_ids[:, :1] - 1, dim=-1)
+        packed = (steps != 1).cumsum(-1)
+        allowed = allowed & (packed[:, None, :, None] == packed[:, None, None, :])
     lowest = torch.finfo(inputs_embeds.dtype).min
-    return torch.full((length, length), lowest, device=inputs_embeds.device).triu(1)[None, None]""",
-    "create_sliding_window_causal_mask": """def create_sliding_window_causal_mask(config=None, inputs_embeds=None, *args, **kwargs):
-    length = inputs_embeds.shape[1]
-    allowed = torch.ones(length, length, dtype=torch.bool, device=inputs_embeds.device).tril()
-    allowed = allowed.triu(1 - (config.sliding_window or length))
+    return torch.zeros_like(allowed, dtype=inputs_embeds.dtype).masked_fill(~allowed, lowest)""",
+    "create_sliding_window_causal_mask": """def create_sliding_window_causal_mask(
+    config, inputs_embeds, attention_mask=None, past_key_values=None, position_ids=None,
+    or_mask_function=None, and_mask_function=None, block_sequence_ids=None, **kwargs
+):
+    if any(one is not None for one in (or_mask_function, and_mask_function, block_sequence_ids)):
+        raise NotImplementedError("a mask of other functions")
+    if attention_mask is not None and attention_mask.dim() == 4:
+        return attention_mask
+    length, device = inputs_embeds.shape[1], inputs_embeds.device
+    total = length if attention_mask is None else attention_mask.shape[-1]
+    allowed = torch.ones(length, total, dtype=torch.bool, device=device).tril()
+    allowed = allowed.triu(1 - config.sliding_window)
+    allowed = allowed[None, None]
+    if attention_mask is not None:
+        allowed = allowed & attention_mask.bool()[:, None, None, :]
+    elif position_ids is not None and past_key_values is None:
+        steps = torch.diff(position_ids, prepend=position_ids[:, :1] - 1, dim=-1)
+        packed = (steps != 1).cumsum(-1)
+        allowed = allowed & (packed[:, None, :, None] == packed[:, None, None, :])
     lowest = torch.finfo(inputs_embeds.dtype).min
-    return torch.zeros_like(allowed, dtype=inputs_embeds.dtype).masked_fill(~allowed, lowest)[None, None]""",
-    "create_bidirectional_mask": """def create_bidirectional_mask(*args, attention_mask=None, **kwargs):
-    return attention_mask""",
+    return torch.zeros_like(allowed, dtype=inputs_embeds.dtype).masked_fill(~allowed, lowest)""",
+    "create_bidirectional_mask": """def create_bidirectional_mask(
+    config, inputs_embeds, attention_mask=None, encoder_hidden_states=None, past_key_values=None,
+    or_mask_function=None, and_mask_function=None, **kwargs
+):
+    if or_mask_function is not None or and_mask_function is not None:
+        raise NotImplementedError("a mask of other functions")
+    if attention_mask is None or attention_mask.dim() == 4:
+        return attention_mask
+    if attention_mask.dim() != 2:
+        raise ValueError("a mask of two axes is wanted, or one of four")
+    allowed = attention_mask.bool()[:, None, None, :]
+    lowest = torch.finfo(inputs_embeds.dtype).min
+    return torch.zeros_like(allowed, dtype=inputs_embeds.dtype).masked_fill(~allowed, lowest)""",
     "DynamicCache": """class DynamicCache:
     def __init__(self, *args, **kwargs):
         self.is_compileable = False
@@ -180,7 +235,16 @@ STAND_INS = {
     "Cache": """class Cache:
     pass""",
     "EncoderDecoderCache": """class EncoderDecoderCache:
-    pass""",
+    def __init__(self, self_attention_cache=None, cross_attention_cache=None):
+        self.self_attention_cache = self_attention_cache
+        self.cross_attention_cache = cross_attention_cache
+        self.is_updated = {}
+
+    def get_seq_length(self, layer_idx=0):
+        return 0
+
+    def update(self, key_states, value_states, layer_idx, *args, **kwargs):
+        return self.self_attention_cache.update(key_states, value_states, layer_idx)""",
     "dispatch_attention_fn": """def dispatch_attention_fn(
     query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, **kwargs
 ):
@@ -191,6 +255,8 @@ STAND_INS = {
         query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
     )
     return out.permute(0, 2, 1, 3)""",
+    "USE_PEFT_BACKEND": "USE_PEFT_BACKEND = False",
+    "_is_torch_available": "_is_torch_available = True",
     "same_padding": """def same_padding(kernel_size, dilation=1):
     sizes = kernel_size if isinstance(kernel_size, (list, tuple)) else [kernel_size]
     steps = dilation if isinstance(dilation, (list, tuple)) else [dilation]
@@ -209,21 +275,52 @@ STAND_INS = {
     steps = steps if len(steps) > 1 else [*steps] * axes
     rest = [step - size for size, step in zip(sizes, steps, strict=True)]
     return tuple(rest) if axes > 1 else rest[0]""",
-    "ACT2FN": """ACT2FN = {
+    "ACT2FN": """class TanhGELU(nn.Module):
+    def forward(self, x):
+        return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+
+
+class FastGELU(nn.Module):
+    def forward(self, x):
+        return 0.5 * x * (1.0 + torch.tanh(x * 0.7978845608 * (1.0 + 0.044715 * x * x)))
+
+
+class QuickGELU(nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(1.702 * x)
+
+
+class SquaredReLU(nn.Module):
+    def forward(self, x):
+        return torch.square(nn.functional.relu(x))
+
+
+ACT2FN = {
     "gelu": nn.GELU(),
-    "gelu_new": nn.GELU(approximate="tanh"),
+    "gelu_new": TanhGELU(),
     "gelu_pytorch_tanh": nn.GELU(approximate="tanh"),
-    "gelu_fast": nn.GELU(approximate="tanh"),
+    "gelu_fast": FastGELU(),
     "relu": nn.ReLU(),
     "silu": nn.SiLU(),
     "swish": nn.SiLU(),
     "tanh": nn.Tanh(),
     "sigmoid": nn.Sigmoid(),
+    "hardswish": nn.Hardswish(),
+    "leaky_relu": nn.LeakyReLU(),
+    "linear": nn.Identity(),
+    "mish": nn.Mish(),
+    "relu6": nn.ReLU6(),
+    "quick_gelu": QuickGELU(),
+    "relu2": SquaredReLU(),
 }""",
 }
 """Definitions that take the place of a package's own, where those drag in the whole package or numpy."""
+ALONG = {"ACT2FN": ("TanhGELU", "FastGELU", "QuickGELU", "SquaredReLU")}
+"""Other names that a stand-in defines."""
 HOMES = {
     "dispatch_attention_fn": "diffusers",
+    "USE_PEFT_BACKEND": "diffusers",
+    "_is_torch_available": "transformers",
     "same_padding": "monai",
     "stride_minus_kernel_padding": "monai",
 }
@@ -233,7 +330,41 @@ MATH = {
     "pi": "math.pi", "inf": "math.inf", "sqrt": "math.sqrt", "log": "math.log", "log2": "math.log2", "exp": "math.exp",
     "ceil": "math.ceil", "floor": "math.floor", "prod": "math.prod", "e": "math.e", "nan": "math.nan", "cos": "math.cos",
     "sin": "math.sin", "log10": "math.log10", "abs": "abs", "power": "pow", "max": "max", "min": "min", "sum": "sum",
-    "round": "round", "float32": "torch.float32", "mod": "math.fmod", "cumsum": "list(itertools.accumulate", "deg2rad": "math.radians",
+    "round": "round", "float32": "torch.float32", "mod": "math.fmod", "deg2rad": "math.radians", "rad2deg": "math.degrees",
+    "log1p": "math.log1p", "expm1": "math.expm1", "tan": "math.tan", "tanh": "math.tanh", "sinh": "math.sinh", "cosh": "math.cosh",
+    "arctan": "math.atan", "arctan2": "math.atan2", "arcsin": "math.asin", "arccos": "math.acos", "gcd": "math.gcd", "hypot": "math.hypot",
+    "maximum": "max", "minimum": "min", "int": "int", "float": "float", "newaxis": "None", "finfo": "torch.finfo",
 }  # fmt: skip
-MATH.pop("cumsum")
 """numpy on plain numbers has a twin in the standard library."""
+
+PYTHONS = frozenset(
+    ["os", "re", "math", "copy", "time", "random", "warnings", "itertools", "functools", "collections", "inspect", "operator", "sys"]
+)  # fmt: skip
+"""Modules of Python that a file may read though its import line is lost."""
+
+TORCHS = {
+    "has_torch_function": ("torch.overrides", "has_torch_function"),
+    "handle_torch_function": ("torch.overrides", "handle_torch_function"),
+    "Parameter": ("torch.nn", "Parameter"),
+    "Variable": ("torch.autograd", "Variable"),
+    "OrderedDict": ("collections", "OrderedDict"),
+    "namedtuple": ("collections", "namedtuple"),
+    "defaultdict": ("collections", "defaultdict"),
+    "deepcopy": ("copy", "deepcopy"),
+}
+"""Names that only mean one thing, read though their import line is lost: module and name."""
+
+TWINS: dict[tuple[str, str | None], tuple[str, str]] = {
+    **{
+        ("numpy", name): ("math", name)
+        for name in ("pi", "inf", "sqrt", "log", "exp", "ceil", "floor", "prod", "cos", "sin")
+    },
+    ("timm", "trunc_normal_"): ("torch.nn.init", "trunc_normal_"),
+    ("mmcv", "trunc_normal_"): ("torch.nn.init", "trunc_normal_"),
+    ("mmengine", "trunc_normal_"): ("torch.nn.init", "trunc_normal_"),
+    ("mmengine", "ModuleList"): ("torch.nn", "ModuleList"),
+    ("mmengine", "ModuleDict"): ("torch.nn", "ModuleDict"),
+    ("mmengine", "Sequential"): ("torch.nn", "Sequential"),
+}
+"""What other packages took over into torch, or wrap without a part in the computation: (package,
+name) to module and name."""

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pipeline.source.trees import walk
 from stages.extract.closure import MAX_LINES, Closure, NotClosed, Piece, Target, methods, ordered
 from stages.extract.edits import Edit, Edits
-from stages.extract.names import STAND_INS, WRITTEN
+from stages.extract.foreign import FOREIGN, with_needs
+from stages.extract.names import ALONG, STAND_INS, WRITTEN
 from stages.extract.resolve import Library, Module
 from stages.extract.scope import BUILTINS, Use, bindings, reads
 
+_MARKS = {"import torch.nn as nn": "nn.", "import torch": "torch.", "import math": "math."}
+"""Import lines, and what in a definition of ours asks for them."""
 RESERVED = frozenset({"Model", "get_inputs", "get_init_inputs", *WRITTEN})
 
 
@@ -36,13 +39,21 @@ def render(closure: Closure) -> Definitions:
     Raises:
         NotClosed: name_conflict, where two names can't be told apart.
     """
-    naming = _Naming(closure)
+    ours = {
+        target.name
+        for piece in closure.pieces.values()
+        for _, target in piece.uses
+        if target.kind in ("stand_in", "foreign")
+    }
+    along = {other for name in ours for other in ALONG.get(name, ())}
+    naming = _Naming(closure, with_needs(ours) | along)
     texts: list[str] = []
     words: list[str] = []
     stand_ins: dict[str, str] = {}
     written: dict[str, str] = {}
     needs: list[str] = []
     absent: dict[str, str] = {}
+    foreign: set[str] = set()
     annotated = False
     assert isinstance(closure.target.node, ast.ClassDef)
     words.append(f"renamed the class {closure.target.node.name} to Model")
@@ -52,8 +63,13 @@ def render(closure: Closure) -> Definitions:
         for _use, target in piece.uses:
             if target.kind == "stand_in":
                 stand_ins[target.name] = STAND_INS[target.name]
+            elif target.kind == "foreign":
+                foreign.add(target.name)
             elif target.kind == "absent":
                 absent[target.name] = target.why
+            elif target.library is not None and target.library.instead_of:
+                means = ".".join(filter(None, (target.library.module, target.library.name)))
+                words.append(f"{means} for {target.library.instead_of}")
         if isinstance(piece.node, ast.ClassDef):
             _cut_methods(piece, edits)
             _positional_only_by_position(piece, closure, edits)
@@ -69,8 +85,13 @@ def render(closure: Closure) -> Definitions:
         texts.append(_text(piece, edits))
     for name, text in sorted(stand_ins.items()):
         words.append(f"a short {name} stands in for the package's own")
-        needs.append("import torch.nn as nn")
+        needs += [line for line, mark in _MARKS.items() if mark in text]
         texts.insert(0, text)
+    foreign = with_needs(foreign)
+    for name in sorted(foreign, key=lambda name: (bool(FOREIGN[name][2]), name), reverse=True):
+        words.append(f"a short {name} stands in for the one of {' or '.join(FOREIGN[name][0])}")
+        needs += [line for line, mark in _MARKS.items() if mark in FOREIGN[name][1]]
+        texts.insert(0, FOREIGN[name][1])
     texts[:0] = [text for _, text in sorted(written.items())]
     for name in sorted(absent, reverse=True):
         words.append(f"{name} is None: {absent[name]}")
@@ -80,17 +101,17 @@ def render(closure: Closure) -> Definitions:
     body = _joined(texts)
     if body.count("\n") > MAX_LINES:
         raise NotClosed("too_large", f"the program would have more than {MAX_LINES} lines")
-    names = frozenset(naming.taken | set(stand_ins) | set(written) | set(absent) | _bound(imports))
+    names = frozenset(naming.taken | set(written) | set(absent) | _bound(imports))
     return Definitions(tuple(imports), body, tuple(dict.fromkeys(words)), names)
 
 
 class _Naming:
     """Gives every piece and every library one name in the program."""
 
-    def __init__(self, closure: Closure) -> None:
+    def __init__(self, closure: Closure, ours: Iterable[str]) -> None:
         self.words: list[str] = []
         self.imports: list[str] = []
-        self.taken: set[str] = set(RESERVED)
+        self.taken: set[str] = {*RESERVED, *ours}
         self._names: dict[tuple[object, str], str] = {}
         target = closure.target
         assert isinstance(target.node, ast.ClassDef)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 from pipeline.source.trees import walk
-from stages.extract.names import HARMLESS_DECORATORS, HARMLESS_OWNERS
+from stages.extract.names import HARMLESS_DECORATORS, HARMLESS_OWNERS, TWINS
 from stages.extract.parsing import Unparsable, parse
 from stages.extract.scope import Binding, Imported, bindings, late_imports
 
@@ -124,6 +124,11 @@ class Module:
                 case _:
                     pass
         return found
+
+    @cached_property
+    def has_numpy(self) -> bool:
+        """Whether the text names numpy at all."""
+        return "numpy" in self.text
 
     @property
     def bindings(self) -> dict[str, list[Binding]]:
@@ -253,6 +258,7 @@ class Library:
 
     module: str
     name: str | None
+    instead_of: str = field(default="", compare=False)  # what the file itself imports
 
 
 @dataclass(frozen=True)
@@ -280,6 +286,10 @@ class Resolver:
         self._files = files
         self._nowhere: set[tuple[str, str]] = set()
         self._late: dict[str, frozenset[str]] = {}
+
+    def is_inside(self, name: str) -> bool:
+        """Whether a dotted name belongs to the package."""
+        return self._files.is_inside(name)
 
     def find(
         self,
@@ -392,7 +402,9 @@ class Resolver:
         ):  # torch itself is a source too
             return library(target, wanted)
         if not self._files.is_inside(target):
-            return Outside(target.split(".")[0] or "." * imported.level + str(wanted))
+            if (root, wanted) in TWINS:
+                return replace(library(*TWINS[root, wanted]), instead_of=f"{target}.{wanted}")
+            return Outside(root or "." * imported.level + str(wanted))
         other = self._files.module(target)
         if wanted is None:
             return InPackage(other) if other else Outside(target)

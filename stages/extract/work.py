@@ -13,11 +13,11 @@ from pipeline.sandbox.decision import decided
 from pipeline.source.canonical import canonical_form, digest, problem_id
 from pipeline.source.package import read_package
 from pipeline.source.personal import without_personal_data
-from pipeline.stage import Kept, Outcome, Removed, Row, Workplace
+from pipeline.stage import Failed, Kept, Outcome, Removed, Row, Workplace
 from pipeline.tracing.bundle import bundled
 from stages.extract.callsites import Sites, arguments_at_call_sites, as_evidence
 from stages.extract.closure import Closure, NotClosed, close
-from stages.extract.configs import config_defaults, imported_config, smaller
+from stages.extract.configs import config_defaults, imported_config, smaller, with_aliases
 from stages.extract.dropout import without_dropout
 from stages.extract.hints import input_hints, soft_attributes
 from stages.extract.modules import ancestry, is_abstract, method
@@ -104,6 +104,8 @@ def _of_class(
         prepared = prepare(resolver, module, node, settings.allow_missing)
     except RecursionError:
         return [Removed("too_deep", "the class overflows a recursive walk", name=node.name)]
+    except Exception as error:  # noqa: BLE001  a mistake of ours costs its class, not the file
+        return [Failed("extract_error", f"{type(error).__name__}: {error}"[:300], name=node.name)]
     if prepared is None:
         return []
     if isinstance(prepared, Removed):
@@ -215,7 +217,7 @@ class Prepared:
             "defaults": self.defaults,
             "arguments": {},
             "hints": self.hints,
-            "config_defaults": smaller(configs),
+            "config_defaults": with_aliases(smaller(configs)),
             "soft": sorted(soft_attributes(closure)),
         }
 

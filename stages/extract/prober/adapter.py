@@ -109,8 +109,8 @@ def _passed(one: Mapping[str, Any], name: str, path: str, flat: list[dict[str, A
         if one["kind"] == "list":
             return f"[{', '.join(items)}]"
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-    if one["kind"] == "value" and one["source"] == "None":
-        return "None"
+    if one["kind"] == "value" and (one["source"] == "None" or one["is_default"]):
+        return str(one["source"])
     flat.append({**one, "name": name, "path": path})
     return name
 

@@ -218,6 +218,7 @@ def _by_position(plan: Plan) -> list[Mapping[str, Any]]:
                     "kind": "value",
                     "source": parameter["default"] or "None",
                     "items": [],
+                    "is_default": True,
                 }
             )
     return result

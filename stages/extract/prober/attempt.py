@@ -57,7 +57,7 @@ class TooCostly(Exception):
 
 
 class Tape(TorchFunctionMode):
-    """Counts calls into torch, adds up what they cost, and remembers the last one."""
+    """Counts calls into torch that compute, adds up what they cost, and remembers the last one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,21 +67,26 @@ class Tape(TorchFunctionMode):
         self.last: tuple[Any, Any, Any] = (None, (), {})
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        self.count += 1
         self.last = (func, args, kwargs)
         name = getattr(func, "__name__", "")
+        self.count += name not in _LOOKS
         if (
             len(args) > 1
             and isinstance(args[0], torch.Tensor)
             and isinstance(args[1], torch.Tensor)
+            and not (is_lazy(args[0]) or is_lazy(args[1]))
         ):
-            self.cost += _multiplications(name, args[0], args[1])
-            if self.cost + _WRITE * _spread(name, args[0], args[1]) > MAX_MULTIPLICATIONS:
+            cost = self.cost + _multiplications(name, args[0], args[1])
+            if name in _CONVOLUTIONS:
+                cost = self.cost + (cost - self.cost) // _strides(args, kwargs or {})
+            if cost + _WRITE * _spread(name, args[0], args[1]) > MAX_MULTIPLICATIONS:
+                _would_fit(name, func, args, kwargs or {})
                 raise TooCostly("too costly a guess")
+            self.cost = cost
         result = noise.fill(name, args, kwargs or {})
         if result is None:
             result = func(*args, **(kwargs or {}))
-        if isinstance(result, torch.Tensor):
+        if isinstance(result, torch.Tensor) and not is_lazy(result):
             self.cost += _WRITE * result.numel()
             if name in _CREATE:
                 self.elements += result.numel()
@@ -90,9 +95,36 @@ class Tape(TorchFunctionMode):
         return result
 
 
+def _would_fit(name: str, func: Any, args: Any, kwargs: Any) -> None:
+    """Lets torch say what does not fit, on tensors without data: a wrong shape is no matter of cost.
+
+    Raises:
+        RuntimeError: torch's own, or for a convolution, where tensors without data tell less, like it.
+    """
+    if name in _CONVOLUTIONS:
+        groups = args[6] if len(args) > 6 else kwargs.get("groups", 1)
+        weight, given = list(args[1].shape), list(args[0].shape)
+        if len(weight) == len(given) and given[1] != weight[1] * groups:
+            raise RuntimeError(
+                f"Given groups={groups}, weight of size {weight}, expected input{given} to have "
+                f"{weight[1] * groups} channels, but got {given[1]} channels instead"
+            )
+
+    def bare(value: Any) -> Any:
+        return value.detach().to("meta") if isinstance(value, torch.Tensor) else value
+
+    try:
+        func(*map(bare, args), **{name: bare(value) for name, value in kwargs.items()})
+    except NotImplementedError:
+        return
+
+
 _WRITE = 8
 """Multiplications in the time that one element of a result takes to be written to new memory."""
 _POINTWISE = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum", "where"})
+_LOOKS = frozenset({"__get__", "__getitem__", "__len__", "__iter__", "size", "dim", "unbind"})
+"""Calls that compute nothing: what is no tensor but given as one would seem to come far with them."""
+_CONVOLUTIONS = frozenset({"conv1d", "conv2d", "conv3d"})
 _CREATE = frozenset({"empty", "zeros", "ones", "randn", "rand", "full"})
 
 
@@ -106,6 +138,13 @@ def _multiplications(name: str, one: torch.Tensor, other: torch.Tensor) -> int:
     if name == "scaled_dot_product_attention" and other.dim() > 1:
         return 2 * one.numel() * other.shape[-2]
     return one.numel() // 8
+
+
+def _strides(args: Any, kwargs: Any) -> int:
+    """Places of a convolution's input for each place of its output."""
+    stride = args[3] if len(args) > 3 else kwargs.get("stride", 1)
+    every = stride if isinstance(stride, list | tuple) else [stride] * (args[0].dim() - 2)
+    return max(1, math.prod(one for one in every if isinstance(one, int)))
 
 
 def _spread(name: str, one: torch.Tensor, other: torch.Tensor) -> int:
@@ -172,6 +211,8 @@ class Program:
         self.lines = code.split("\n")
         self.soft = frozenset(request.get("soft", ()))
         self.defaults: dict[str, str] = request.get("config_defaults", {})
+        own: dict[str, str] = request.get("defaults", {})
+        self.integers = {name: int(text) for name, text in own.items() if text.isdigit()}
         self.module = types.ModuleType("program")
         sys.modules["program"] = self.module
         linecache.cache[FILE] = (len(code), None, code.splitlines(True), FILE)
@@ -260,6 +301,8 @@ class Program:
                 model = self.module.__dict__["Model"](**kwargs)
             if not isinstance(model, torch.nn.Module):
                 raise TypeError("Model is no nn.Module")
+            if any(map(is_lazy, [*model.parameters(), *model.buffers()])):
+                return model, learnt  # its first forward gives it shapes: none is used twice
             if len(self._models) > 3:
                 self._models.clear()
             self._models[key] = (model, learnt)
@@ -322,6 +365,11 @@ class Program:
                             ):
                                 self._conditions.setdefault(number, []).append(node.test)
         return self._conditions
+
+
+def is_lazy(one: torch.Tensor) -> bool:
+    """Whether a parameter or buffer has no shape before the first forward."""
+    return torch.nn.parameter.is_lazy(one)
 
 
 def _pairs(one: Any, other: Any) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from .attempt import is_lazy
 from .state import Input, State, axes
 
 BATCH, LENGTH, HEIGHT, WIDTH, DEPTH = 4, 80, 32, 48, 8
@@ -28,6 +29,8 @@ MASK = re.compile(r"\w*mask\w*|valid|pad\w*|attn_bias|visible")
 SIZES = {"h": HEIGHT, "H": HEIGHT, "height": HEIGHT, "w": WIDTH, "W": WIDTH, "width": WIDTH, "batch_size": BATCH, "bs": BATCH,
          "seq_len": LENGTH, "seq_length": LENGTH, "length": LENGTH, "max_len": LENGTH, "n": LENGTH, "bsz": BATCH, "max_seq_len": LENGTH,
          "T": LENGTH, "D": DEPTH, "num_frames": 8, "B": BATCH, "N": LENGTH, "layer_idx": 0, "query_length": LENGTH, "key_length": LENGTH}  # fmt: skip
+FLAT = {"h": 8, "H": 8, "height": 8, "w": LENGTH // 8, "W": LENGTH // 8, "width": LENGTH // 8}
+"""Sides of a picture that comes in as a sequence of its places."""
 PICTURE = re.compile(
     r"\w*(image|img|frame|picture|rgb|pixel|photo|fmap|feature_map|heatmap|depth|disp|flow|video)\w*"
 )
@@ -80,8 +83,7 @@ def first_guesses(
 
 def _unused_features(model: torch.nn.Module) -> dict[int, int]:
     """Replaces sizes that the model has anyway: an equal size would be no proof of a right guess."""
-    used = {size for parameter in model.parameters() for size in parameter.shape}
-    used |= {size for buffer in model.buffers() for size in buffer.shape}
+    used = {size for one in [*model.parameters(), *model.buffers()] for size in _shape(one)}
     free = [size for size in (*FEATURES, *range(272, 1024, 16)) if size not in used]
     moved = dict(zip(FEATURES, free, strict=False))
     if LENGTH in used:
@@ -109,7 +111,7 @@ def preferred_ranks(model: torch.nn.Module, code: str) -> tuple[int, ...]:
         for pattern, ranks in _FAMILIES:
             if pattern.fullmatch(name):
                 return ranks
-    sizes = [parameter.dim() for parameter in model.parameters()]
+    sizes = [len(_shape(parameter)) for parameter in model.parameters()]
     if 5 in sizes or re.search(r"conv3d|pool3d|, d, h, w|t, h, w", code):
         return (5, 4, 3)
     if 4 in sizes or re.search(
@@ -120,6 +122,11 @@ def preferred_ranks(model: torch.nn.Module, code: str) -> tuple[int, ...]:
     if re.search(r"1d\(", code) or sizes:
         return (3, 4, 2)
     return (4, 3, 2, 5, 1) if re.search(r"[Ll]oss", code) is None else (2, 4, 3, 1)
+
+
+def _shape(one: torch.Tensor) -> tuple[int, ...]:
+    """The shape; empty while a lazy module has none."""
+    return () if is_lazy(one) else tuple(one.shape)
 
 
 def _starts_with_embedding(model: torch.nn.Module) -> bool:
@@ -155,7 +162,8 @@ def _options(
         one = shaped(start, ranks[0], index)
         found.append(replace(start, kind="tuple", items=(one, one)))
     if plain in SIZES:
-        found.append(replace(start, kind="value", source=str(SIZES[plain])))
+        size = FLAT.get(plain, SIZES[plain]) if ranks[0] == 3 else SIZES[plain]
+        found.append(replace(start, kind="value", source=str(size)))
     if MASK.fullmatch(lower):
         found += [
             replace(start, kind="value", source="None"),
@@ -165,6 +173,9 @@ def _options(
             replace(start, dims=(BATCH, 1, HEIGHT, WIDTH), draw="uniform"),
             replace(start, dims=(LENGTH, LENGTH), draw="ones"),
         ]
+        return found
+    if re.fullmatch(r"cu_seq_?lens?\w*", lower):
+        found.append(replace(start, kind="value", source=f"torch.tensor([0, 16, 48, {LENGTH}])"))
         return found
     if re.search(r"edge_index", lower):
         return [*found, replace(start, dims=(2, 160), dtype="int64", bound=40)]

@@ -18,6 +18,10 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("8", "4", "2", "1"),
     ),
     (r"output_padding|out_padding|outpad", ("0", "1", "(0, 0)")),
+    (r"\w*attn_implementation\w*", ("'eager'", "'sdpa'")),
+    (r"output_(attentions|hidden_states|router_logits|scores|loading_info)", ("False", "True")),
+    (r"(use_)?return_dict", ("True", "False")),
+    (r"top_?k|topk_\w+|num_experts_per_tok|\w*experts_per_token|n_group", ("2", "1", "4")),
     (
         r"\w*_values?|value|constant\w*|scalar\w*|\w*_scalar|divisor|divide_by|\w*multiplier|negative_slope|slope|leak\w*|\w*factor_value",
         ("0.5", "2.0", "1"),

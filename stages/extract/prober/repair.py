@@ -16,6 +16,7 @@ _N = r"(\d+)"
 _PAIRS = (
     # (pattern, group that is wrong, group that is wanted)
     (rf"mat1 and mat2 shapes cannot be multiplied \(\d+x{_N} and {_N}x\d+\)", 1, 2),
+    (rf"same reduction dim, but got \[\d+, {_N}\] X \[{_N}", 1, 2),
     (rf"to have {_N} channels, but got {_N} channels", 2, 1),
     (rf"running_mean should contain {_N} elements not {_N}", 1, 2),
     (rf"weight should contain {_N} elements not {_N}", 1, 2),
@@ -68,9 +69,13 @@ def repairs(
 ) -> Iterator[State]:
     """Gives better guesses, the likeliest first."""
     if failed.stage == 2:
+        yield from _scalars(state, failed)
         yield from _types(state, failed)
         yield from _missing(state, failed, optionals)
-    yield from _sizes(state, failed)
+        yield from _met(state, failed)
+    elif failed.kind == "TooCostly":
+        yield from _smaller_model(state, program)
+    yield from _sizes(state, failed, program)
     if failed.stage == 2:
         yield from _ranks(state, failed)
         yield from _reshapes(state, failed)
@@ -96,10 +101,13 @@ def _optional_arguments(
                     yield state.with_arg(name, value)
 
 
-def _sizes(state: State, failed: Outcome) -> Iterator[State]:
+def _sizes(state: State, failed: Outcome, program: Program) -> Iterator[State]:
     if failed.kind == "TooCostly" or "too large a guess" in failed.message:
         yield from _cheaper(state)
+        if failed.stage == 2:
+            yield from _smaller_model(state, program)
         return
+    yield from _pictures(state, failed)
     for one, other in failed.compared[:4]:
         yield from _equate(state, one, other)
     for pattern, wrong, wanted in _PAIRS:
@@ -143,13 +151,30 @@ def _sizes(state: State, failed: Outcome) -> Iterator[State]:
         for name, source in state.args:
             if source == match[1]:
                 yield state.with_arg(name, "1")
-    if re.search(r"out of range in self|out of bounds|index \d+ is out", failed.message):
+    if re.search(
+        r"out of range in self|out of bounds|index \d+ is out|Class values must be smaller",
+        failed.message,
+    ):
         for one in state.inputs or ():
             for bound in (10, 4, 2):
                 smaller = one.changed(partial(_bounded, bound=bound))
                 if smaller != one:
                     yield state.with_input(smaller)
         yield from _scaled(state, (0.5,))
+
+
+def _pictures(state: State, failed: Outcome) -> Iterator[State]:
+    """The height and width that a model for pictures of one size asks for."""
+    match = re.search(
+        r"[Ii]nput (?:image )?(?:size|height|width) \((?:\d+)(?:\*\d+)?\) doesn't match (?:the )?(?:image size of the )?model \((\d+)(?:\*(\d+))?\)",
+        failed.message,
+    )
+    if not match:
+        return
+    height, width = int(match[1]), int(match[2] or match[1])
+    for one in state.inputs or ():
+        if len(one.dims) > 3:
+            yield state.with_input(replace(one, dims=(*one.dims[:-2], height, width)))
 
 
 def _bounded(one: Input, bound: int) -> Input:
@@ -281,6 +306,15 @@ def _ranks(state: State, failed: Outcome) -> Iterator[State]:
     )
     if match:
         wanted = [int(match[2])]
+    match = re.search(r"Padding size (\d+) is not supported", failed.message)
+    if match:
+        wanted.append(2 + int(match[1]) // 2)
+    match = re.search(
+        r"number of subscripts in the equation \((\d+)\) does not match the number of dimensions \((\d+)\) for operand (\d+)",
+        failed.message,
+    )
+    if match:
+        wanted.append(int(match[1]))
     for rank in dict.fromkeys(wanted):
         if 0 < rank <= 6:
             for one in _suspects(state, failed):
@@ -308,6 +342,153 @@ def _ranks(state: State, failed: Outcome) -> Iterator[State]:
                     yield state.with_input(
                         replace(one, kind="tuple", items=(replace(one, items=()),) * rank, dims=())
                     )
+    lacking = _lacking(failed.message)
+    for one in _suspects(state, failed) if lacking else ():
+        rank = len(one.dims) + lacking
+        if one.kind == "tensor" and 0 < rank <= 6 and rank not in wanted:
+            yield state.with_input(by_rank(one, rank, state))
+
+
+def _lacking(message: str) -> int:
+    """How many axes too few a tensor has that was made from an input; negative for too many."""
+    for pattern in (
+        r"not enough values to unpack \(expected (?P<wanted>\d+), got (?P<got>\d+)\)",
+        r"input\.dim\(\) = (?P<got>\d+) is not equal to len\(dims\) = (?P<wanted>\d+)",
+        r"expected to be in range of \[-(?P<got>\d+), \d+\], but got -(?P<wanted>\d+)",
+    ):
+        match = re.search(pattern, message)
+        if match:
+            return int(match["wanted"]) - int(match["got"])
+    match = re.search(r"expected to be in range of \[-(\d+), \d+\], but got (\d+)", message)
+    return int(match[2]) + 1 - int(match[1]) if match else 0
+
+
+_NUMBER = re.compile(
+    r"must be tuple of ints, ?but (?:got|found element of type) Tensor|must be tuple of (?:ints|SymInts), not Tensor|"
+    r"must be int, not Tensor|only integer tensors of a single element|interpreted as an integer|"
+    r"slice indices must be integers|argument 'size'.* Tensor|an integer is required|must be an integer"
+)
+_FLAG = re.compile(r"[Bb]ool(ean)? value of Tensor with more than one value")
+
+
+def _scalars(state: State, failed: Outcome) -> Iterator[State]:
+    """A number, two numbers or a flag in the place of a tensor."""
+    is_number, is_flag = _NUMBER.search(failed.message), _FLAG.search(failed.message)
+    if not (is_number or is_flag):
+        return
+    words = set(re.findall(r"\w+", " ".join(line for _, line in failed.lines)))
+    inputs = [one for one in state.inputs or () if one.kind != "value"]
+    # The first input is hardly ever the number.
+    inputs = sorted(inputs[1:], key=lambda one: one.name not in words) + inputs[:1]
+    line = " ".join(line for _, line in failed.lines)
+    for one in inputs:
+        if is_flag:
+            sources = ["False", "True", "None"]
+        elif re.search(rf"{one.name}\[|= {one.name}$|\*{one.name}\b", line) or one.items:
+            sources = [str(_sides(state)), "8"]
+        else:
+            sources = ["8", str(_sides(state))]
+        for source in sources:
+            value = Input(one.name, kind="value", source=source)
+            yield state.with_input(value)
+
+
+def _sides(state: State) -> tuple[int, int]:
+    """Height and width of the picture whose places are the axis of a sequence."""
+    for one in state.inputs or ():
+        if len(one.dims) == 3:
+            length = one.dims[1]
+            height = next(side for side in range(int(length**0.5), 0, -1) if length % side == 0)
+            return height, length // height
+    return 8, 10
+
+
+_MEETING = re.compile(
+    r"must match the size of tensor b|Tensors must have same number of dimensions|"
+    r"Sizes of tensors must match except in dimension (\d+)|shape of the mask|"
+    r"target size .* different to the input size|shapes? (?:do not|don't) match"
+)
+
+
+def _met(state: State, failed: Outcome) -> Iterator[State]:
+    """An input that meets another tensor as it came in takes this one's shape, all axes at once."""
+    match = re.search(r"[Ee]xpected target size \[([\d, ]+)\], got \[([\d, ]+)\]", failed.message)
+    if match:
+        wanted, got = (tuple(int(part) for part in text.split(",")) for text in match.groups())
+        pairs = [(got, wanted)]
+    else:
+        match = _MEETING.search(failed.message)
+        if not match or len(failed.shapes) < 2:
+            return
+        first = failed.shapes[0]
+        other = next((one for one in failed.shapes[1:] if one != first), first)
+        kept = int(match[1]) if match[1] else None
+        pairs = [
+            (mine, _but(theirs, mine, kept)) for mine, theirs in ((other, first), (first, other))
+        ]
+    for mine, theirs in pairs:
+        for one in reversed(state.inputs or ()):
+            if one.kind == "tensor" and one.dims and (new := _shape_for(one.dims, mine, theirs)):
+                yield _reshaped(state, one, new)
+
+
+def _but(shape: tuple[int, ...], own: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
+    """The shape with its own size along the axis that may differ."""
+    if axis is None or len(shape) != len(own):
+        return shape
+    return (*shape[:axis], own[axis], *shape[axis + 1 :])
+
+
+def _shape_for(
+    dims: tuple[int, ...], mine: tuple[int, ...], theirs: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The shape with which an input, perhaps with axes of one put in, fits; empty if it is not meant."""
+    if mine == dims:
+        return theirs if theirs != dims else ()
+    places = [place for place, size in enumerate(mine) if size != 1]
+    if tuple(mine[place] for place in places) != dims:
+        return ()
+    shift = len(theirs) - len(mine)
+    new = tuple(theirs[at + shift] if at + shift >= 0 else mine[at] for at in places)
+    return new if new != dims else ()
+
+
+def _reshaped(state: State, one: Input, dims: tuple[int, ...]) -> State:
+    """The state with that shape, each axis tied to what has its size."""
+    changed = state.with_input(replace(one, dims=dims))
+    variables = [pair for pair in state.variables() if pair[0][:2] != ("axis", one.name)]
+    for axis, size in enumerate(dims):
+        for path, value in variables:
+            if value == size and size > 1 and _is_size(path, value):
+                changed = changed.linked(("axis", one.name, str(axis)), path)
+    return changed
+
+
+_DEPTH = re.compile(r"\w*(depths?|layers?|blocks|num_stages|repeats?)")
+
+
+def _smaller_model(state: State, program: Program) -> Iterator[State]:
+    """Fewer layers, then narrower ones, of what the arguments and their defaults say."""
+    whole = {**program.integers, **{n: int(s) for n, s in state.args if s.isdigit()}}
+    last = {name: name.split(".")[-1] for name in whole}
+    shallow = state
+    for name, value in whole.items():
+        if _DEPTH.fullmatch(last[name]) and value > 2:
+            shallow = shallow.with_arg(name, "2")
+    for name, source in state.args:
+        if re.fullmatch(r"[\[(](\d+, )+\d+[\])]", source) and _DEPTH.fullmatch(name.split(".")[-1]):
+            shallow = shallow.with_arg(
+                name, re.sub(r"\d+", lambda m: str(min(int(m[0]), 2)), source)
+            )
+    if shallow != state:
+        yield shallow
+    for factor in (4, 16):
+        narrow = shallow
+        for name, value in whole.items():
+            if value >= 256 and value % factor == 0 and not _DEPTH.fullmatch(last[name]):
+                narrow = narrow.with_arg(name, str(value // factor))
+        if narrow != shallow:
+            yield narrow
 
 
 def _types(state: State, failed: Outcome) -> Iterator[State]:
@@ -346,6 +527,13 @@ def _typed(one: Input, dtype: str) -> Input:
 
 def _missing(state: State, failed: Outcome, optionals: dict[str, str]) -> Iterator[State]:
     """An optional argument that is needed after all."""
+    asked = re.search(r"specify|has to be|have to|must be|required|provide|pass", failed.message)
+    for name in optionals if asked else ():
+        if re.search(rf"\b{name}\b", failed.message) and all(
+            name != one.name and not re.search(rf"\b{one.name}\b", failed.message)
+            for one in state.inputs or ()
+        ):
+            yield state.with_input(optional(name, state))
     if (
         "NoneType" not in failed.message
         and "None" not in failed.message
@@ -432,7 +620,7 @@ def _alternatives_of_arguments(state: State, failed: Outcome, program: Program) 
         re.findall(r"\w+", " ".join(line for _, line in failed.lines[-3:]) + " " + failed.message)
     )
     if failed.stage == 2 and not re.search(
-        r"not callable|object|module|argument|unsupported|NoneType|not iterable|subscript|divis|invalid|modulo|support|unknown|Unknown|choose|mode",
+        r"not callable|object|module|argument|unsupported|NoneType|not iterable|subscript|divis|invalid|modulo|out of range|support|unknown|Unknown|choose|mode",
         failed.message,
     ):
         return

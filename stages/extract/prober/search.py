@@ -40,6 +40,8 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
     return _Search(program, request).run()
 
 
+_SIZES_IN_TEXT = re.compile(r"(?<!dimension )(?<!dim )(?<![a-z]{2})(?<!\d)\d+")
+"""Numbers but those that say which axis or which operand does not fit: how far a guess came."""
 MAX_SPENT = 20_000_000_000
 """Multiplications for one class, over all tries: some seconds."""
 
@@ -59,7 +61,8 @@ class _Search:
         self.queue: list[tuple[tuple[int, ...], int, State]] = []
         self.messages: set[str] = set()
         self.order = itertools.count()
-        self.seen: set[Any] = set()
+        self.waiting: dict[Any, tuple[int, ...]] = {}  # of each state ever met: its best priority
+        self.tried: set[Any] = set()
         self.best: Outcome | None = None
         self.rejected: dict[str, Any] | None = None
         self.returned: list[str] = []
@@ -72,10 +75,12 @@ class _Search:
                 if first.arg(name) is not None and self._exists(source):
                     self._push(first.with_arg(name, source), (0, 0))
         tries = built = spent = 0
-        for tries in range(1, self.request["tries"] + 1):
-            if not self.queue:
-                break
+        while tries < self.request["tries"] and self.queue:
             _, _, state = heapq.heappop(self.queue)
+            if state.key() in self.tried:
+                continue
+            self.tried.add(state.key())
+            tries += 1
             outcome = self.program.attempt(state)
             spent += outcome.cost
             if spent > MAX_SPENT:
@@ -98,7 +103,7 @@ class _Search:
                     self.best.progress,
                 ):
                     self.best = outcome
-                text = re.sub(r"\d+", "", outcome.message)
+                text = _SIZES_IN_TEXT.sub("", outcome.message)
                 priority = (
                     outcome.stage,
                     outcome.progress,
@@ -113,9 +118,10 @@ class _Search:
 
     def _push(self, state: State, progress: tuple[int, ...]) -> None:
         key = state.key()
-        if key not in self.seen:
-            self.seen.add(key)
-            priority = tuple(-part for part in (*progress, 0)[:3])
+        priority = tuple(-part for part in (*progress, 0)[:3])
+        # A state that waits may turn out to be likelier than it seemed.
+        if key not in self.tried and (key not in self.waiting or priority < self.waiting[key]):
+            self.waiting[key] = priority
             heapq.heappush(self.queue, (priority, next(self.order), state))
 
     def _first_arguments(self) -> State:
@@ -124,6 +130,10 @@ class _Search:
         taken: set[str] = set()
         for one in self.constructor:
             if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+                continue
+            if _names_weights(one):
+                args[one.name] = "False" if one.default is True else "None"
+                self.evidence[one.name] = "no weights are fetched"
                 continue
             known = hints.get(one.name)
             if known and (
@@ -265,6 +275,14 @@ class _Search:
         }
 
 
+_WEIGHTS = re.compile(r"(\w*_)?pretrained(_\w*)?|(\w+_)?weights")
+
+
+def _names_weights(one: inspect.Parameter) -> bool:
+    """Whether a default asks for trained weights, which a program does not have."""
+    return bool(_WEIGHTS.fullmatch(one.name)) and (one.default is True or type(one.default) is str)
+
+
 def replace_message(outcome: Outcome, message: str) -> Outcome:
     outcome.kind, outcome.message = "NotFinite", message
     return outcome
@@ -321,4 +339,5 @@ def _as_dict(one: Input) -> dict[str, Any]:
         "items": [_as_dict(item) for item in one.items],
         "source": one.source,
         "evidence": one.evidence,
+        "is_default": False,
     }

@@ -1,6 +1,7 @@
 """What becomes of a file's classes."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -618,7 +619,7 @@ class Typed(nn.Module):
 """
     )
     code = str(one_kept(extract(text, tmp_path))["code"])
-    assert "class Config:" in code and "pattern_names = (" in code
+    assert "class Config:" in code and re.search(r"pattern_names = [(\[]", code)
 
 
 def test_a_long_sequence_of_ids_is_shortened_until_it_is_cheap(tmp_path: Path) -> None:
@@ -652,12 +653,12 @@ import numpy as np
 class Branching(nn.Module):
     def forward(self, x):
         if x.dim() > 9:
-            return np.zeros(3), gone(x)
+            return np.fft.rfft(x), gone(x)
         return x * 2
 
 class Needing(nn.Module):
     def forward(self, x):
-        return torch.from_numpy(np.zeros(3)) * x
+        return np.fft.rfft(x) * x
 
 class Decorated(nn.Module):
     start = np.random.rand(3)
