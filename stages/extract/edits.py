@@ -54,8 +54,10 @@ class Edits:
         return self
 
     def add(self, edit: Edit) -> None:
-        """The outermost of two overlapping edits stays."""
+        """The outermost of two overlapping edits stays; what is put in after one overlaps nothing."""
         for old in self.items:
+            if edit.start == edit.end == old.end:
+                continue
             if old.start <= edit.start and edit.end <= old.end:
                 return
         self.items = [
@@ -232,7 +234,7 @@ def _arrays(resolver: Resolver, module: Module, node: ast.stmt, edits: Edits) ->
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 for one in (left, right):
                     if known.holds(one) and not known.is_narrow(one):
-                        _widened(one, edits)
+                        _widened(known, one, edits)
                         break
             case _:
                 pass
@@ -251,7 +253,7 @@ def _array_call(known: arrays.Arrays, call: ast.Call, text: str, name: str, edit
         new = f"torch.{arrays.RENAMED.get(name, name)}"
     elif takes and name in arrays.WIDE and not known.is_narrow(call):
         new = f"torch.{arrays.WIDE[name]}"
-        _widened(next(one for one in call.args if known.holds(one)), edits)
+        _widened(known, next(one for one in call.args if known.holds(one)), edits)
     elif takes and name in ("max", "min") and len(call.args) == 1 and not call.keywords:
         new = f"torch.{name}"
     if not new:
@@ -265,9 +267,17 @@ def _array_call(known: arrays.Arrays, call: ast.Call, text: str, name: str, edit
         edits.add(Edit((line, column - 1), (line, column - 1), ', indexing="xy"'))
 
 
-def _widened(node: ast.expr, edits: Edits) -> None:
+def _widened(known: arrays.Arrays, node: ast.expr, edits: Edits) -> None:
     """numpy computes what is no whole number in float64, torch in float32."""
-    edits.add(Edit(span(node)[1], span(node)[1], ".double()"))
+    match node:
+        case ast.BinOp(left=left, right=right):
+            _widened(known, left if known.holds(left) else right, edits)
+        case ast.UnaryOp(operand=operand):
+            _widened(known, operand, edits)
+        case ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript():
+            edits.add(Edit(span(node)[1], span(node)[1], ".double()"))
+        case _:
+            pass
 
 
 def _no_arrays(

@@ -380,7 +380,7 @@ def values(name: str, annotation: str = "") -> tuple[tuple[str, ...], bool]:
     plain = name.strip("_")
     known = re.sub(r"[\s\"']|\|None|Optional\[|\]$", "", annotation)
     numeric = re.search(r"_(size|dim|dims|channels|features|planes|width)$", plain)
-    for pattern, found in _PATTERNS:
+    for pattern, found in _PATTERNS if plain not in ("d_model", "dim_model") else ():
         if numeric and not re.match(r"[\[(\d-]", found[0]):
             continue
         if pattern.fullmatch(plain) or pattern.fullmatch(plain.lower()):

@@ -297,6 +297,9 @@ def _ranks(state: State, failed: Outcome) -> Iterator[State]:
     )
     if match:
         wanted.append(int(match[2]) + 1 if int(match[2]) >= 0 else -int(match[2]))
+    if "tuple index out of range" in failed.message:
+        asked = re.findall(r"shape\[(\d+)\]", _last(failed))
+        wanted += [max(int(place) for place in asked) + 1] if asked else []
     match = re.search(r"too many indices for tensor of dimension (\d+)", failed.message)
     if match:
         wanted += [int(match[1]) + 1, int(match[1]) + 2]

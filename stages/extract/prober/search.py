@@ -59,7 +59,7 @@ class _Search:
         self.nullable = [one.name for one in self.constructor if one.default is None]
         self.evidence: dict[str, str] = {}
         self.queue: list[tuple[tuple[int, ...], int, State]] = []
-        self.messages: set[str] = set()
+        self.messages: set[tuple[int, str]] = set()  # met, and how far the guess came
         self.order = itertools.count()
         self.waiting: dict[Any, tuple[int, ...]] = {}  # of each state ever met: its best priority
         self.tried: set[Any] = set()
@@ -76,7 +76,7 @@ class _Search:
                     self._push(first.with_arg(name, source), (0, 0))
         tries = built = spent = 0
         while tries < self.request["tries"] and self.queue:
-            _, _, state = heapq.heappop(self.queue)
+            waited, _, state = heapq.heappop(self.queue)
             if state.key() in self.tried:
                 continue
             self.tried.add(state.key())
@@ -103,13 +103,15 @@ class _Search:
                     self.best.progress,
                 ):
                     self.best = outcome
-                text = _SIZES_IN_TEXT.sub("", outcome.message)
+                met = (outcome.progress, _SIZES_IN_TEXT.sub("", outcome.message))
                 priority = (
                     outcome.stage,
                     outcome.progress,
-                    len(self.messages) + 1 if text not in self.messages else 0,
+                    len(self.messages) + 1 if met not in self.messages else 0,
                 )
-                self.messages.add(text)
+                self.messages.add(met)
+                if "too large a guess" in outcome.message:  # never run: as likely as it was
+                    priority = (-waited[0], -waited[1], -waited[2])
                 for better in itertools.islice(
                     repairs(state, outcome, self.optionals, self.nullable, self.program), 24
                 ):

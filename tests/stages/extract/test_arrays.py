@@ -50,7 +50,8 @@ class Blur(nn.Module):
         super().__init__()
         a = np.array([1.0, 3.0, 3.0, 1.0])
         whole = np.arange(4)
-        steps = np.stack([np.linspace(0, 1, 4), whole / 3], axis=0).astype(np.float32)
+        thirds = (whole - 1) ** 2 / 3.0
+        steps = np.stack([np.linspace(0, 1, 4), thirds, whole.copy() / 7]).astype(np.float32)
         filt = torch.Tensor(a[:, None] * a[None, :])
         self.register_buffer("filt", (filt / filt.sum())[None, None].repeat(channels, 1, 1, 1))
         self.register_buffer("steps", torch.from_numpy(steps))
