@@ -14,6 +14,7 @@ from rich.console import Console
 
 from pipeline.errors import KernelsetError, UsageError
 from pipeline.events import Events, run_id
+from pipeline.llm.settings import with_budget
 from pipeline.outcome import Progress, outcome, recorded
 from pipeline.paths import DATA, OUT, RECIPES
 from pipeline.progress import Watch, funnel_table
@@ -59,6 +60,17 @@ def build_app(stages: Sequence[Stage]) -> typer.Typer:
         limit: Annotated[
             int | None, typer.Option(min=1, help="At most this many files of each source.")
         ] = None,
+        budget: Annotated[
+            float | None,
+            typer.Option(
+                min=0,
+                help="Dollars that language models may cost in any 24 hours, all stages together, "
+                "instead of the recipe's limits; rows beyond it wait for the next run.",
+            ),
+        ] = None,
+        max_requests: Annotated[
+            int | None, typer.Option(min=0, help="The same, in requests to language models.")
+        ] = None,
         accept: Annotated[
             str, typer.Option(help="Publish although a guard rail objects; give the reason.")
         ] = "",
@@ -74,6 +86,7 @@ def build_app(stages: Sequence[Stage]) -> typer.Typer:
         loaded = load_recipe(find_recipe(recipe, RECIPES), stages)
         if limit is not None:
             loaded = loaded.with_setting(stages[0].name, "max_files", limit)
+        loaded = with_budget(loaded, budget, max_requests)
         watch, store = Watch(), Store(out)
         events = Events(run := run_id(), store.root / "logs" / f"{run}.jsonl")
         plan = Plan(stages, loaded, store, DATA, watch, workers, scheduler, until, events)

@@ -16,7 +16,7 @@ from pipeline.llm.prices import price_of
 from pipeline.llm.question import Answer, Miss, Question
 from pipeline.llm.reply import read_text
 from pipeline.llm.settings import LlmSettings
-from pipeline.llm.store import WINDOW_S, Store, open_store, reply_key
+from pipeline.llm.store import WINDOW_S, Spent, Store, open_store, reply_key, spent_by_others
 from pipeline.llm.wire import open_client
 from pipeline.stage import Workplace
 
@@ -92,8 +92,7 @@ class _Crew:
         with open_store(self._place.cache) as store:
             price = price_of(settings, self._place.data / "prices.toml")
             meter = meter_of(self._place, price is not None)
-            spent = store.spent(time.time() - WINDOW_S)
-            budget = Budget(settings.budget_dollars, settings.budget_requests, spent)
+            budget = _budget(settings, self._place, store)
             endpoint = _endpoint(settings)
             desk = Desk(settings, endpoint, store, budget, price, meter, self._stop, open_client)
             try:
@@ -106,6 +105,8 @@ class _Crew:
                 await desk.close()
             if meter.requests:
                 self._place.note(meter.line)
+            if budget.exhausted and meter.tell_once():
+                self._place.tell(f"{budget.words}: what is missing waits for the next run")
 
     async def _by_batch(self, desk: Desk) -> None:
         missing: dict[str, Question] = {}
@@ -184,6 +185,16 @@ class _Crew:
                 if desk.endpoint.outage.knock_expected:
                     return await exchange(question, key, desk, tries=1)
         return await exchange(question, key, desk)
+
+
+def _budget(settings: LlmSettings, place: Workplace, store: Store) -> Budget:
+    """What is left, after what was spent in the last 24 hours."""
+    since = time.time() - WINDOW_S
+    spent = store.spent(since)
+    if settings.budget_shared:
+        others = spent_by_others(place.cache, since)
+        spent = Spent(spent.requests + others.requests, spent.dollars + others.dollars)
+    return Budget(settings.budget_dollars, settings.budget_requests, spent)
 
 
 def _remembered(key: str, question: Question, store: Store) -> Answer | None:

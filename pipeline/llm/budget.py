@@ -54,7 +54,9 @@ class Budget:
         """The limit, for a person."""
         limits = []
         if self._dollars is not None:
-            limits.append(f"${self._dollars:,.2f}")
+            limits.append(
+                f"${self._dollars:,.2f}" if self._dollars >= 0.01 else f"${self._dollars:g}"
+            )
         if self._requests is not None:
             limits.append(f"{self._requests:,} requests")
         return f"the budget of {' and '.join(limits)} in 24 hours is used up"

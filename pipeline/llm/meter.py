@@ -15,9 +15,15 @@ class Meter:
     def __init__(self, priced: bool) -> None:
         self._priced = priced
         self._told = time.monotonic()
+        self._budget_told = False
         self.answered = self.remembered = self.missed = 0
         self.requests = self.tokens = 0
         self.dollars = 0.0
+
+    def tell_once(self) -> bool:
+        """Whether a stage's person has not been told yet that the budget is used up."""
+        told, self._budget_told = self._budget_told, True
+        return not told
 
     def spent(self, usage: Usage, dollars: float) -> None:
         self.requests += 1

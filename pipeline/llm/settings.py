@@ -9,7 +9,27 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from pipeline.recipe import Recipe
 from pipeline.stage import Settings
+
+
+def with_budget(recipe: Recipe, dollars: float | None, requests: int | None) -> Recipe:
+    """The recipe with these limits in place of its own, for all stages together.
+
+    A limit that is None stays what it was.
+
+    Raises:
+        RecipeError: a limit that is no number of dollars or requests.
+    """
+    given = {"budget_dollars": dollars, "budget_requests": requests}
+    limits = {name: limit for name, limit in given.items() if limit is not None}
+    if not limits:
+        return recipe
+    for stage, settings in recipe.stages.items():
+        if isinstance(settings, LlmSettings):
+            for name, value in {**limits, "budget_shared": True}.items():
+                recipe = recipe.with_setting(stage, name, value)
+    return recipe
 
 
 class LlmSettings(Settings):
@@ -51,6 +71,11 @@ class LlmSettings(Settings):
     )
     budget_requests: int | None = Field(
         None, ge=0, exclude=True, description="send at most this many requests in any 24 hours"
+    )
+    budget_shared: bool = Field(
+        False,
+        exclude=True,
+        description="what the store's other stages have spent counts too; with --budget it does",
     )
     batch_api: bool = Field(
         False,

@@ -176,6 +176,13 @@ def spent_between(folder: Path, since: float = 0.0) -> Spent:
         return store.spent(since)
 
 
+def spent_by_others(folder: Path, since: float) -> Spent:
+    """What the other stages of the same store have spent; `folder` is a stage's cache."""
+    files = sorted(folder.parents[1].glob(f"*/{folder.name}/{FILE}"))
+    found = [spent_between(file.parent, since) for file in files if file.parent != folder]
+    return Spent(sum(one.requests for one in found), sum(one.dollars for one in found))
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     try:
         return _opened(path)

@@ -61,6 +61,7 @@ ENDPOINT: dict[str, tuple[Any, str]] = {
     "max_wait_s": (7.0, NONE),
     "budget_dollars": (7.0, NONE),
     "budget_requests": (7, NONE),
+    "budget_shared": (True, NONE),
     "batch_api": (True, NONE),
     "batch_wait_s": (7.0, NONE),
 }
