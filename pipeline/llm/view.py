@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from pipeline.source.canonical import canonical_form
+from pipeline.source.canonical import drop_bare_strings
+from pipeline.source.trees import walk
 
 VIEW_VERSION = 1  # part of the prompt's version
 
@@ -62,7 +63,8 @@ def view_of(code: str) -> View:
     Raises:
         SyntaxError: the text is not Python.
     """
-    tree = ast.parse(canonical_form(code))
+    tree = ast.parse(code)
+    drop_bare_strings(tree)
     _take_out_strings(tree)
     names: dict[str, str] = {}
 
@@ -85,7 +87,7 @@ def marked(code: str) -> str:
 def _take_out_strings(tree: ast.Module) -> None:
     """All but keywords, and equations of axes at the place of one."""
     equations = set()
-    for node in ast.walk(tree):  # a call comes before its arguments
+    for node in walk(tree):  # a call comes before its arguments
         match node:
             case ast.Call(
                 func=ast.Attribute(attr="einsum") | ast.Name(id="einsum"),

@@ -185,7 +185,7 @@ def read_completion(data: Any, key: str) -> Reply | Passing:
         usage = data.get("usage") or {}
         cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
         return Reply(
-            choice=dict(json.loads(_without(json.dumps(choice), key))),
+            choice=_without(choice, key),
             served=str(data.get("model") or ""),
             usage=Usage(
                 int(usage.get("prompt_tokens") or 0),
@@ -205,8 +205,10 @@ def _parsed(content: bytes) -> Any:
         return content[:100].decode("utf-8", "replace")
 
 
-def _without(text: str, key: str) -> str:
-    return text.replace(key, "[key]") if len(key) >= 8 else text
+def _without(choice: Any, key: str) -> dict[str, Any]:
+    """The choice as it came, or without the key where an endpoint says it aloud."""
+    told = json.dumps(choice) if len(key) >= 8 else ""
+    return dict(json.loads(told.replace(key, "[key]")) if key in told and told else choice)
 
 
 def _error_of(text: str) -> tuple[str, str]:

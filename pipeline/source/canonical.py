@@ -23,10 +23,15 @@ def canonical_form(code: str) -> str:
 
 def canonical_of(tree: ast.Module) -> str:
     """The canonical form of a program that is parsed already; the tree loses its bare strings."""
+    drop_bare_strings(tree)
+    return ast.unparse(tree)
+
+
+def drop_bare_strings(tree: ast.Module) -> None:
+    """Takes docstrings, and strings that stand for comments, out of a tree."""
     for node in walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = _without_docstring(node.body)
-    return ast.unparse(tree)
 
 
 def problem_id(code: str) -> str:

@@ -19,6 +19,7 @@ def trace_all(
     most_calls: int = MOST_CALLS,
     tolerance: tuple[float, float] | None = None,
     known: Mapping[str, Any] | None = None,
+    quick: bool | None = None,
     limits: Limits = Limits(),  # noqa: B008  frozen
     minimum: str = "process",
 ) -> list[dict[str, Any]] | Fault:
@@ -33,6 +34,7 @@ def trace_all(
             "most_calls": most_calls,
             "tolerance": list(tolerance) if tolerance else None,
             "known": dict(known) if known else None,
+            "quick": quick,
         },
         limits,
     )
@@ -51,6 +53,7 @@ def trace(
     most_calls: int = MOST_CALLS,
     tolerance: tuple[float, float] | None = None,
     known: Mapping[str, Any] | None = None,
+    quick: bool | None = None,
     limits: Limits = Limits(),  # noqa: B008  frozen
     minimum: str = "process",
 ) -> dict[str, Any] | Fault:
@@ -66,6 +69,7 @@ def trace(
             the answers to two inputs.
         known: {"code", "facts"} of the same program at sizes for which facts are known; `fake` may then
             trace with meta tensors, which is quicker, if they give these facts.
+        quick: what `quick` in an earlier answer for the same program said; spares the comparison.
         limits: of the run in the sandbox.
         minimum: the lowest sandbox level that will do.
     """
@@ -75,6 +79,7 @@ def trace(
         most_calls=most_calls,
         tolerance=tolerance,
         known=known,
+        quick=quick,
         limits=limits,
         minimum=minimum,
     )

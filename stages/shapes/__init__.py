@@ -11,7 +11,7 @@ from stages.shapes.work import identity, in_driver, suggest_shapes
 STAGE = MapStage(
     name="shapes",
     doing="finding and running realistic shapes",
-    version=3,  # 3: no shape at which any answer would do, or an index leaves its table
+    version=4,  # 4: sizes near the author's where the rules find too few
     settings=ShapesSettings,
     gives=SHAPED,
     reads=(

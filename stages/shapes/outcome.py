@@ -75,7 +75,7 @@ def _shape(verified: Verified, suggested_by: str) -> dict[str, Any]:
         "bytes_fused": facts["bytes_fused"],
         "held_out": suggestion.held_out,
         "reason": suggestion.reason,
-        "suggested_by": suggested_by,
+        "suggested_by": suggestion.by or suggested_by,
     }
 
 

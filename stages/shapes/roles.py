@@ -78,5 +78,21 @@ def _users(code: str) -> tuple[set[str], set[str]]:
     return by_model, by_inputs
 
 
+def is_first(code: str) -> frozenset[str]:
+    """Constants of get_inputs alone that are the first dimension wherever a tensor has them."""
+    by_model, _ = _users(code)
+    firsts: set[str] = set()
+    others = set(by_model)
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.FunctionDef) and node.name == "get_inputs":
+            for call in ast.walk(node):
+                if isinstance(call, ast.Call):
+                    shape = next((a.elts for a in call.args if isinstance(a, ast.Tuple)), call.args)
+                    names = [one.id if isinstance(one, ast.Name) else "" for one in shape]
+                    firsts |= set(names[:1])
+                    others |= set(names[1:])
+    return frozenset(firsts - others - {""})
+
+
 def _is_size(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)

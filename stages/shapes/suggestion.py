@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+DISTINCT = 1.1  # some axis must differ by at least this factor, or in parity
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -27,6 +29,7 @@ class Suggestion:
     sizes: Mapping[str, int]
     reason: str
     held_out: bool = False
+    by: str = ""  # who suggested it, where that is not the suggester of the whole row
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,12 @@ class Suggester(Protocol):
             rejections: of all rounds so far, in order; empty in the first round.
         """
         ...
+
+
+def distinct(one: Mapping[str, int], other: Mapping[str, int]) -> bool:
+    """Some axis differs by a factor, or is odd in one and even in the other."""
+    for name, size in one.items():
+        low, high = sorted((size, other[name]))
+        if high >= DISTINCT * low or (size != other[name] and (size % 2 != other[name] % 2)):
+            return True
+    return False

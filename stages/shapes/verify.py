@@ -10,14 +10,13 @@ from pipeline.sandbox import Fault
 from pipeline.source.program import apply_sizes
 from pipeline.tracing.ask import Kind, trace, trace_all
 from stages.shapes.settings import ShapesSettings
-from stages.shapes.suggestion import Problem, Rejection, Suggestion
+from stages.shapes.suggestion import Problem, Rejection, Suggestion, distinct
 from stages.shapes.table import Target
 
 LIMITS = {"memory_limit": "too_large", "cpu_limit": "too_slow", "too_many_ops": "too_slow"}
 MOST_CALLS = 2000  # a call costs a third of a millisecond to trace; longer loops show nothing new
 INDEXING = re.compile(r"aten\.(index|embedding|gather|scatter|take|put|masked_scatter|_embedding)")
 TWIN = 64  # a data axis of a small twin is at most that long
-DISTINCT = 1.1  # some axis must differ by at least this factor, or in parity
 
 
 @dataclass(frozen=True)
@@ -49,21 +48,42 @@ class Verifier:
     batches: frozenset[str] = frozenset()  # sizes that count samples
     _traces: dict[tuple[str, Kind], dict[str, Any]] = field(default_factory=dict)
 
-    def prepare(self, suggestions: Sequence[Suggestion]) -> None:
-        """Traces a round's suggestions in two children instead of two each.
+    def prepare(self, suggestions: Sequence[Suggestion], *, small: bool = False) -> None:
+        """Traces and runs a round's suggestions in two children instead of two each.
 
         Only saves time: what is not answered here, because one of them broke the child, is asked
         again alone by `check`.
         """
-        fakes = [self._code(suggestion.sizes) for suggestion in suggestions]
-        self._trace_all(fakes, "fake")
-        reals = [
-            self._code(self._real_sizes(suggestion, facts))
-            for suggestion, code in zip(suggestions, fakes, strict=True)
-            if "flops" in (facts := self._traces.get((code, "fake"), {}))
-            and not self._too_much(suggestion, facts, self._milliseconds(facts), small=False)
-        ]
-        self._trace_all(reals, "run")
+        self._trace_all([self._code(suggestion.sizes) for suggestion in suggestions], "fake")
+        self._trace_all(
+            [
+                self._code(self._real_sizes(suggestion, facts))
+                for suggestion in suggestions
+                if "flops" in (facts := self._known_facts(suggestion))
+                and not self._too_much(suggestion, facts, self._milliseconds(facts), small)
+            ],
+            "run",
+        )
+
+    def foresee(self, suggestions: Sequence[Suggestion], *, small: bool) -> list[Rejection | None]:
+        """What is known of each without running it: why it is rejected, or None.
+
+        Raises:
+            CouldNotTell: no answer from the sandbox.
+        """
+        self._trace_all([self._code(suggestion.sizes) for suggestion in suggestions], "fake")
+        told = []
+        for suggestion in suggestions:
+            facts = self._traced(suggestion, "fake", suggestion.sizes)
+            if not isinstance(facts, Rejection):
+                ms = self._milliseconds(facts)
+                told.append(self._too_much(suggestion, facts, ms, small))
+            else:
+                told.append(facts)
+        return told
+
+    def _known_facts(self, suggestion: Suggestion) -> Mapping[str, Any]:
+        return self._traces.get((self._code(suggestion.sizes), "fake"), {})
 
     def _trace_all(self, codes: Sequence[str], kind: Kind) -> None:
         missing = [c for c in dict.fromkeys(codes) if (c, kind) not in self._traces]
@@ -151,9 +171,15 @@ class Verifier:
             "most_calls": max(MOST_CALLS, 2 * sum(self.problem.ops.values())),
             "tolerance": self.problem.tolerance,
             "known": self._known() if kind == "fake" else None,
+            "quick": self._quick() if kind == "fake" else None,
             "limits": self.settings.limits(),
             "minimum": self.minimum_sandbox,
         }
+
+    def _quick(self) -> bool | None:
+        """Whether meta tensors will do for this program, once an answer has said so."""
+        answers = (told for (_, kind), told in self._traces.items() if kind == "fake")
+        return next((told["quick"] for told in answers if "quick" in told), None)
 
     def _known(self) -> dict[str, Any]:
         """What `validate` has found out about the program at the author's sizes."""
@@ -170,6 +196,7 @@ class Verifier:
             if told.reason in LIMITS:
                 return Rejection(suggestion, LIMITS[told.reason], told.reason)
             raise CouldNotTell(told)
+        self._traces[code, kind] = told
         if told.get("fault") == "needs_data" and kind == "fake":
             # Fakes can't tell: the real run at this size decides, within its limits.
             return self._traced(suggestion, "real", sizes)
@@ -181,15 +208,6 @@ class Verifier:
 
 def _indexes(facts: Mapping[str, Any]) -> bool:
     return any(INDEXING.match(op) for op, _ in facts["ops"])
-
-
-def distinct(one: Mapping[str, int], other: Mapping[str, int]) -> bool:
-    """Some axis differs by a factor, or is odd in one and even in the other."""
-    for name, size in one.items():
-        low, high = sorted((size, other[name]))
-        if high >= DISTINCT * low or (size != other[name] and (size % 2 != other[name] % 2)):
-            return True
-    return False
 
 
 def shape_id(sizes: Mapping[str, int]) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from pipeline.source.canonical import digest
 from pipeline.stage import Outcome, Row, Workplace
 from stages.shapes.ledger import write_down
+from stages.shapes.nearby import Nearby
 from stages.shapes.outcome import TABLE, could_not_tell, outcome_of, problem_of, verifier_of
 from stages.shapes.rules import Rules
 from stages.shapes.search import search
@@ -49,8 +50,11 @@ def in_driver(settings: ShapesSettings) -> int:
 def _by_rules(row: Row, rules: Rules, settings: ShapesSettings, place: Workplace) -> Outcome:
     """One problem: suggest, check, tell why not, suggest again."""
     verifier = verifier_of(row, settings, place.data, place.minimum_sandbox)
+    problem = problem_of(row)
+    room = settings.max_working_set or rules.target.most_working_set
+    nearby = Nearby(problem, rules.table, rules.target, room)
     try:
-        verified, rejections = search(problem_of(row), rules, verifier, settings.rounds)
+        verified, rejections = search(problem, rules, verifier, settings.rounds, nearby)
     except CouldNotTell as error:
         return could_not_tell(error)
     write_down(place, row["problem_id"], rules.name, rejections)

@@ -30,8 +30,8 @@ PLAIN = RATES.replace("rate.item() for rate in torch.linspace(0, 0.5, 3)", "0.0,
 READS = PLAIN.replace("* self.scale", "* x.max().item()")
 
 
-def answer(code: str, kind: str = "fake", known: dict[str, Any] | None = None) -> dict[str, Any]:
-    request = {"codes": [code], "kind": kind, "most_calls": 1000, "known": known}
+def answer(code: str, kind: str = "fake", **more: Any) -> dict[str, Any]:
+    request = {"codes": [code], "kind": kind, "most_calls": 1000, **more}
     return worker.handle(request)["answers"][0]
 
 
@@ -57,13 +57,21 @@ def test_facts_are_the_same_for_real_fake_and_meta_tensors(code: str, used: list
     real = answer(code, "real")
     del real["finite"]
     assert answer(code) == real
-    assert answer(code, known=known(code)) == real
+    assert answer(code, known=known(code)) == real | {"quick": True}
     assert used == ["faking", "on_meta", "on_meta"]  # once fakes; the trial and the trace
 
 
 def test_meta_tensors_are_believed_only_if_they_give_what_is_known(used: list[str]) -> None:
-    answer(PLAIN, known=known(PLAIN, flops=1))
+    assert answer(PLAIN, known=known(PLAIN, flops=1))["quick"] is False
     assert used == ["on_meta", "faking"]
+
+
+@pytest.mark.parametrize(("quick", "tensors"), [(True, "on_meta"), (False, "faking")])
+def test_what_an_earlier_answer_said_of_meta_tensors_spares_the_trial(
+    quick: bool, tensors: str, used: list[str]
+) -> None:
+    assert answer(PLAIN, known=known(PLAIN), quick=quick)["quick"] is quick
+    assert used == [tensors]
 
 
 def test_what_fails_with_meta_tensors_is_asked_of_fakes(used: list[str]) -> None:

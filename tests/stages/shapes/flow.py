@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.events import Events
 from pipeline.paths import DATA
 from pipeline.progress import Watch
 from pipeline.recipe import EngineSettings, Recipe
@@ -20,11 +21,12 @@ from schemas.problem import LABELLED
 from stages.shapes import STAGE
 from stages.shapes.settings import ShapesSettings
 from tests.stages.label.flow import _blank
-from tests.stages.shapes.suggesting import row, settings_for
+from tests.stages.shapes.suggesting import CODE, row, settings_for
 
 
 class StartSettings(Settings):
     rows: int = 10
+    code: str = CODE
 
 
 def start(settings: StartSettings, workplace: Workplace) -> pa.Table:
@@ -32,7 +34,7 @@ def start(settings: StartSettings, workplace: Workplace) -> pa.Table:
 
 
 def make(rows: Sequence[Row], settings: StartSettings, place: Workplace) -> list[list[Outcome]]:
-    return [[Kept(_whole(row(number=r["number"])))] for r in rows]
+    return [[Kept(_whole(row(settings.code, r["number"])))] for r in rows]
 
 
 def _whole(facts: dict[str, Any]) -> dict[str, Any]:
@@ -43,13 +45,16 @@ START = MapStage("start", "making rows", 1, StartSettings, LABELLED, ("number",)
                  key="number", start=start, choosing=("rows",))  # fmt: skip
 
 
-def run(root: Path, rows: int, shapes: ShapesSettings) -> list[Line]:
-    settings: dict[str, Settings] = {"start": StartSettings(rows=rows), "shapes": shapes}
+def run(root: Path, rows: int, shapes: ShapesSettings, code: str = CODE) -> list[Line]:
+    start = StartSettings(rows=rows, code=code)
+    settings: dict[str, Settings] = {"start": start, "shapes": shapes}
     recipe = Recipe("flow", "", Path("flow.toml"), EngineSettings(), settings)
     store = Store(root)
     with store.lock():
         store.prepare()
-        return run_stages(Plan((START, STAGE), recipe, store, DATA, Watch(), workers=0))
+        events = Events("run", root / "logs" / "run.jsonl")
+        plan = Plan((START, STAGE), recipe, store, DATA, Watch(), workers=0, events=events)
+        return run_stages(plan)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,15 @@ from stages.shapes.errors import plain_error
 from stages.shapes.ledger import written_down
 from stages.shapes.prompt import PROMPT_VERSION
 from stages.shapes.settings import ShapesSettings
-from tests.pipeline.llm.scripted import Asked, Said, Script, completion, serving, verdict
+from tests.pipeline.llm.scripted import (
+    Asked,
+    Said,
+    Script,
+    completion,
+    error,
+    serving,
+    verdict,
+)
 from tests.stages.label.test_injection import INJECTIONS, ORDER
 from tests.stages.shapes import flow
 from tests.stages.shapes.suggesting import (
@@ -294,6 +303,42 @@ def test_a_run_killed_at_60_percent_sends_only_what_is_missing(tmp_path: Path) -
         [_, line] = flow.run(tmp_path, 15, settings_for(server.url))
         assert line.result.rows["kept"] == 15
         assert server.count <= 15 + 4, "only what was in flight is asked again"
+
+
+KEY = "sk-test-4f9a7c21e8b3d605"
+
+
+def test_the_key_is_in_no_file_log_or_error_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """One row is kept with a repair, one is refused by an endpoint that says the key aloud.
+
+    The program shows its environment in the error of a setting that does not run.
+    """
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    tells = (
+        "import os\nassert len(x) != 1023, f'environ: {dict(os.environ)}'\nreturn x.softmax(-1) * x"
+    )
+
+    def script(asked: Asked) -> Said:
+        assert asked.headers["authorization"] == f"Bearer {KEY}"
+        if "version = 1" in asked.user:
+            return error(400, f"rejected for {KEY}, Bearer {KEY}")
+        return amending(GOOD, {**GOOD, "odd": {"B": 511, "D": 1025}})(asked)
+
+    with serving(script) as server:
+        [_, line] = flow.run(tmp_path, 2, settings_for(server.url), program(tells))
+        assert server.count == 3
+    assert line.result.rows == {"in": 2, "kept": 1, "removed": 0, "failed": 1}
+    [failed] = line.result.table("failed").to_pylist()
+    assert failed["reason"] == "rejected" and "[key]" in failed["detail"]
+    [(_, told)] = [one for one in written_down(tmp_path / "store/shapes/cache") if one[1]]
+    assert "environ" in told["rejected"][0]["detail"]
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {"llm.sqlite", "manifest.json", "failed.parquet", "run.jsonl"} <= {f.name for f in files}
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+    assert KEY not in "".join(capfd.readouterr())
+    assert KEY not in repr(asdict(line))
 
 
 def test_ctrl_c_ends_the_run_within_5_seconds_and_loses_no_answer(tmp_path: Path) -> None:
