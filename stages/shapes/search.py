@@ -10,7 +10,7 @@ from stages.shapes.verify import Verified, Verifier
 
 ENOUGH = 3  # settings, of these one odd and one held out: below, sizes near the author's are tried
 AT_ONCE = (2, 3, 5, 5)  # candidates of one setting, by attempt: traced together
-EFFORT = 4000  # operations that may be traced for them: a deep network has a thousand a time
+EFFORT = 1500  # operations that may be traced for them: a deep network has a thousand a time
 
 
 def search(

@@ -296,13 +296,13 @@ def _until(condition: Callable[[], bool]) -> None:
 
 def test_a_run_killed_at_60_percent_sends_only_what_is_missing(tmp_path: Path) -> None:
     with serving(lambda asked: proposing(GOOD, wait_s=0.1)) as server:
-        first = _start(tmp_path, server.url, 15)
-        _until(lambda: server.count >= 9)
+        first = _start(tmp_path, server.url, 10)
+        _until(lambda: server.count >= 6)
         first.kill()
         first.wait()
-        [_, line] = flow.run(tmp_path, 15, settings_for(server.url))
-        assert line.result.rows["kept"] == 15
-        assert server.count <= 15 + 4, "only what was in flight is asked again"
+        [_, line] = flow.run(tmp_path, 10, settings_for(server.url))
+        assert line.result.rows["kept"] == 10
+        assert server.count <= 10 + 4, "only what was in flight is asked again"
 
 
 KEY = "sk-test-4f9a7c21e8b3d605"
@@ -343,14 +343,14 @@ def test_the_key_is_in_no_file_log_or_error_of_a_run(
 
 def test_ctrl_c_ends_the_run_within_5_seconds_and_loses_no_answer(tmp_path: Path) -> None:
     with serving(lambda asked: proposing(GOOD, wait_s=0.5)) as server:
-        first = _start(tmp_path, server.url, 12)
-        _until(lambda: server.count >= 6)
+        first = _start(tmp_path, server.url, 8)
+        _until(lambda: server.count >= 5)
         began = time.monotonic()
         first.send_signal(signal.SIGINT)
         _, told = first.communicate(timeout=30)
         assert time.monotonic() - began < 5
         assert "answers are kept; the same command goes on" in told
         server.script = lambda asked: proposing(GOOD)
-        [_, line] = flow.run(tmp_path, 12, settings_for(server.url))
-        assert line.result.rows["kept"] == 12
-        assert server.count == 12
+        [_, line] = flow.run(tmp_path, 8, settings_for(server.url))
+        assert line.result.rows["kept"] == 8
+        assert server.count == 8
