@@ -36,7 +36,7 @@ NARROW, WIDE = (Fraction(1, 2), Fraction(1, 4)), (Fraction(2), Fraction(4))
 MOST_BATCH = 2**18
 SHARE = 0.5  # of the time window and 0.7 of the memory is the most that is wished for
 ROOM = 0.7
-SLACK = 4.0  # an estimate may lie so far above the limits: it is only an estimate
+SLACK = 4.0  # an estimate may lie so far outside the limits: it is only an estimate
 A_STEP = 0.35  # how much a step away from the author's lengths weighs, against ln(cost / wish)
 CHEAPER = 8.0  # what a rejection that gives no figures does to the estimate
 
@@ -140,6 +140,8 @@ class Nearby:
         room = self.room / max(1, self.problem.working_set) / self._corrections.get(way, 1.0)
         wish = min(setting.ms, SHARE * self.target.most_ms) / scale
         most = min(self.target.most_ms / scale, room) * SLACK
+        # Below the window, and smaller than the author made it: nobody's size.
+        least = min(self.target.least_ms / scale / SLACK, 1.0)
         for distance, step in enumerate(STEPS if knobs.lengths else STEPS[:1]):
             turned = knobs.turned(step, width, odd=setting.odd, free=free)
             if turned is None:
@@ -149,7 +151,7 @@ class Nearby:
                 sizes = knobs.with_batch(turned, batch)
                 cost = knobs.cost(sizes)
                 moved = sizes != dict(self.problem.sizes)
-                if not moved or cost > most:
+                if not moved or not least <= cost <= most:
                     continue
                 if setting.odd and not _has_odd(sizes, self.problem.sizes):
                     continue

@@ -1,6 +1,7 @@
 """Where real models' sizes don't fit a problem, sizes near its author's make up for them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -123,3 +124,14 @@ def test_a_rejection_corrects_what_the_way_is_thought_to_cost() -> None:
 
 def _volume(at: Mapping[str, int]) -> int:
     return at["BATCH"] * at["HEIGHT"] * at["WIDTH"]
+
+
+def test_nothing_is_smaller_than_the_window_and_the_author_would_have_it() -> None:
+    """A tiny problem stays small where no batch reaches the window, but it grows from the author's."""
+    least = CPU.least_ms / 4 / nearby(DEAR)._author_ms
+    assert least < 1
+    found = nearby(DEAR).suggest(SETTINGS["held_out"], [], 1000)
+    assert min(_volume(one.sizes) for one in found) >= least * _volume(sizes_of(DEAR))
+    tiny = replace(problem_of(row(TIED)), flops=1, bytes_unfused=1)
+    grown = Nearby(tiny, TABLE, CPU, CPU.most_working_set).suggest(SETTINGS["held_out"], [], 1000)
+    assert grown and all(one.sizes["BATCH"] >= 4 or one.sizes["DIM"] > 96 for one in grown)
