@@ -22,6 +22,18 @@ DEVICE: str = next(one["device"] for row in sample_rows() for one in row["baseli
 """The one that the sample was measured on."""
 
 
+def eager(row: dict[str, Any]) -> dict[str, Any]:
+    """A row's first eager time in strict float32."""
+    return next(
+        one for one in row["baselines"] if one["mode"] == "eager" and one["dtype"] == "float32"
+    )
+
+
+def rows_of(*levels: str) -> int:
+    """The number of the sample's rows, all or those of some levels."""
+    return sum(not levels or row["level"] in levels for row in sample_rows())
+
+
 def small_rows() -> list[dict[str, Any]]:
     """The sample's rows at the sizes that their programs are written with, only the batch grows.
 

@@ -13,7 +13,14 @@ import kernelset
 from kernelset.problems import LEVELS, parse_levels
 from pipeline.errors import KernelsetError, UsageError
 from pipeline.paths import ROOT
-from tests.kernelset.releases import DEVICE, SAMPLE, changed_sample, sample_rows, write_release
+from tests.kernelset.releases import (
+    DEVICE,
+    SAMPLE,
+    changed_sample,
+    rows_of,
+    sample_rows,
+    write_release,
+)
 
 
 def said(error: pytest.ExceptionInfo[KernelsetError]) -> str:
@@ -43,8 +50,10 @@ def test_loading_needs_no_torch() -> None:
 def test_filters_choose_by_level_source_and_device() -> None:
     hard = kernelset.load(SAMPLE, level="L4-L5")
     assert {one.level for one in hard} == {"L4", "L5"}
-    assert len(kernelset.load(SAMPLE, source="examples", device=DEVICE[:3].lower())) == 115
-    assert len(kernelset.load(SAMPLE, split="train", device=DEVICE, level=["L0", "L5"])) == 17
+    assert len(kernelset.load(SAMPLE, source="examples", device=DEVICE[:3].lower())) == rows_of()
+    assert len(kernelset.load(SAMPLE, split="train", device=DEVICE, level=["L0", "L5"])) == rows_of(
+        "L0", "L5"
+    )
 
 
 @given(st.integers(0, 5), st.integers(0, 5))
@@ -59,7 +68,7 @@ def test_a_range_of_levels_has_both_ends(low: int, high: int) -> None:
 def test_a_problem_is_found_by_the_first_digits_of_its_id() -> None:
     problems = kernelset.load(SAMPLE)
     assert problems.find(problems[5].problem_id[:10]) == problems[5]
-    with pytest.raises(UsageError, match="starts 0 of 115"):
+    with pytest.raises(UsageError, match=f"starts 0 of {rows_of()}"):
         problems.find("zz")
 
 
@@ -114,8 +123,11 @@ def test_a_release_of_no_rows_is_told(tmp_path: Path) -> None:
 
 def test_filters_that_leave_nothing_say_what_there_is() -> None:
     with pytest.raises(kernelset.ReleaseError) as error:
-        kernelset.load(SAMPLE, source="torch", device="h200")
-    assert "no row of 115 with source_name torch (there are: examples 115)" in said(error)
+        kernelset.load(SAMPLE, source="torch", device="h100")
+    assert (
+        f"no row of {rows_of()} with source_name torch (there are: examples {rows_of()})"
+        in said(error)
+    )
     assert DEVICE in said(error)
 
 

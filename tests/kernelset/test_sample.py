@@ -28,7 +28,7 @@ from kernelset.sample.vectors import Embedder, Vectors
 from pipeline.errors import UsageError
 from pipeline.paths import ROOT
 from schemas.problem import RELEASED
-from tests.kernelset.releases import DEVICE, SAMPLE, sample_rows, write_release
+from tests.kernelset.releases import DEVICE, SAMPLE, rows_of, sample_rows, write_release
 
 cluster_sizes = st.lists(st.integers(1, 400), min_size=1, max_size=30)
 seeds = st.integers(0, 2**31)
@@ -41,6 +41,7 @@ def by_digest(text: str) -> Vectors:
     return centred / np.linalg.norm(centred)
 
 
+LARGE = 100  # rows of the largest origin
 EMBEDDER = Embedder("digest", by_digest, near_l2=0.05)
 
 
@@ -179,8 +180,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample with three origins, one family over two of them, and two shards."""
     rows = [dict(row) for row in sample_rows()]
     for index, row in enumerate(rows):
-        row["origin"] = "large" if index < 100 else f"small {index % 5}"
-    rows[100]["family_id"] = rows[101]["family_id"]
+        row["origin"] = "large" if index < LARGE else f"small {index % 5}"
+    rows[LARGE]["family_id"] = rows[LARGE + 1]["family_id"]
     return write_release(tmp_path_factory.mktemp("sample") / "r", rows, shards=2)
 
 
@@ -190,16 +191,18 @@ def made(release: Path, folder: Path, **changes: Any) -> dict[str, Any]:
 
 
 def test_a_sample_is_a_release_that_loads(release: Path, tmp_path: Path) -> None:
-    manifest = made(release, tmp_path / "s", filters=Filters(levels=frozenset(["L2", "L4"])))
+    size = rows_of("L2", "L4") - 2
+    middle = Filters(levels=frozenset(["L2", "L4"]))
+    manifest = made(release, tmp_path / "s", size=size, filters=middle)
     problems = kernelset.load(tmp_path / "s")
-    assert len(problems) == 60 == len({one.problem_id for one in problems})
+    assert len(problems) == size == len({one.problem_id for one in problems})
     assert {one.level for one in problems} == {"L2", "L4"}
-    assert manifest["rows"]["left_out"] == {"level": 115 - 62}
+    assert manifest["rows"]["left_out"] == {"level": rows_of() - rows_of("L2", "L4")}
     assert json.loads((tmp_path / "s" / "manifest.json").read_text())["recipe"]["seed"] == 0
     rows = datasets.load_dataset(
         "parquet", data_dir=str(tmp_path / "s" / "data"), cache_dir=str(tmp_path / "cache")
     )
-    assert sum(part.num_rows for part in rows.values()) == 60
+    assert sum(part.num_rows for part in rows.values()) == size
 
 
 def test_equal_requests_give_equal_bytes_and_another_seed_other_rows(
@@ -219,7 +222,7 @@ def test_shards_and_their_order_are_no_matter(release: Path, tmp_path: Path) -> 
 
 
 def test_validation_has_whole_origins_and_families(release: Path, tmp_path: Path) -> None:
-    made(release, tmp_path / "s", size=115)
+    made(release, tmp_path / "s", size=rows_of())
     sides: dict[str, set[str]] = {}
     for one in kernelset.load(tmp_path / "s"):
         sides.setdefault(one.row["origin"], set()).add(one.split)
@@ -243,7 +246,9 @@ def test_the_window_of_run_times_excludes_its_ends(release: Path, tmp_path: Path
     manifest = made(release, tmp_path / "s", size=500, filters=window)
     times = [p.baseline(DEVICE, mode="eager").median_ms for p in kernelset.load(tmp_path / "s")]
     assert (
-        len(times) == manifest["rows"]["eligible"] == 115 - manifest["rows"]["left_out"]["runtime"]
+        len(times)
+        == manifest["rows"]["eligible"]
+        == rows_of() - sum(manifest["rows"]["left_out"].values())
     )
     assert all(time is not None and 1.0 < time < 5.0 for time in times)
 
@@ -263,8 +268,11 @@ def test_a_window_that_is_none_is_told(text: str) -> None:
 
 
 def test_filters_that_leave_nothing_say_by_what(release: Path, tmp_path: Path) -> None:
-    window = Filters(levels=frozenset(["L5"]), window_ms=(1, 2), device="h200")
-    with pytest.raises(kernelset.ReleaseError, match="by level 102, no_inductor_time 13"):
+    window = Filters(levels=frozenset(["L5"]), window_ms=(1, 2), device="h100")
+    hard = rows_of("L5")
+    with pytest.raises(
+        kernelset.ReleaseError, match=rf"by level {rows_of() - hard}, no_\w+ {hard}"
+    ):
         made(release, tmp_path / "s", filters=window)
     assert not (tmp_path / "s").exists()
 
@@ -309,6 +317,7 @@ def test_the_command_draws_with_the_embedder_of_decontamination(tmp_path: Path) 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "left out by level: 111" in done.stdout and "3 of 4 rows from 4 clusters" in done.stdout
+    assert f"left out by level: {rows_of() - rows_of('L0')}" in done.stdout
+    assert f"3 of {rows_of('L0')} rows from " in done.stdout
     manifest = json.loads((tmp_path / "s" / "manifest.json").read_text())
     assert manifest["recipe"]["embedder"].startswith("minilm/")
